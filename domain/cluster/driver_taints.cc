@@ -213,20 +213,18 @@ std::vector<k8s::Taint> DriverTaints::standing(const DeviceKey& key) const {
 }
 
 std::vector<DeviceKey> DriverTaints::lapsed(const Now& now) {
+  std::erase_if(lapses_, [&](const auto& entry) { return !tainted_.contains(entry.first); });
   std::vector<DeviceKey> due;
-  for (const auto& [key, at] : lapses_) {
-    if (at <= now.mono) due.push_back(key);
-  }
-  for (const auto& key : due) {
-    lapses_.erase(key);
-    const auto device = tainted_.find(key);
-    if (device == tainted_.end()) continue;
+  for (auto& [key, at] : lapses_) {
+    if (at > now.mono) continue;
+    due.push_back(key);
     Wake next;
-    for (const auto& one : device->second.taints) {
+    for (const auto& one : tainted_.at(key).taints) {
       if (one.until) next.note_after(now.mono, *one.until + kLongestUnknown);
     }
-    if (next.at()) lapses_.emplace(key, *next.at());
+    at = next.at().value_or(MonoTime::max());
   }
+  std::erase_if(lapses_, [](const auto& entry) { return entry.second == MonoTime::max(); });
   return due;
 }
 
@@ -244,7 +242,7 @@ std::optional<TaintWord> DriverTaints::word_for(const DeviceKey& key, const std:
   auto word = standing_word(taints, wanted);
   if (!word) word = overwritten_word(taints, wanted, open_key);
   if (!word) return std::nullopt;
-  if (word->overwritten && open_key.empty() && now - *word->unknown_from >= kLongestUnknown) return std::nullopt;
+  if (word->overwritten && word->key != open_key && now - *word->unknown_from >= kLongestUnknown) return std::nullopt;
   if (hidden_at) word->unknown_from = std::min(*hidden_at, word->unknown_from.value_or(*hidden_at));
   follow_back(*word, taints, wanted);
   return word;

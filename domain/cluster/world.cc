@@ -67,8 +67,14 @@ bool is_live(const k8s::Pod& pod) { return pod.phase == k8s::PodPhase::Running |
 bool World::apply(k8s::Delivery delivery, const Now& now) {
   const bool is_news =
       std::visit([&]<class T>(T&& value) { return apply_one(std::forward<T>(value), now); }, std::move(delivery));
-  // Something waits only until a watch has been heard after its time: any word of one ends that.
-  return is_news || (word_due_ && *word_due_ <= now.mono);
+  // What waits until its watches have been heard after its time is decided by that word alone.
+  return is_news || is_heard_since({k8s::Kind::Pod, k8s::Kind::Node}, standing_due_) ||
+         is_heard_since({k8s::Kind::Pod}, new_cards_due_);
+}
+
+bool World::is_heard_since(KindSet kinds, std::optional<MonoTime> due) const {
+  const auto heard = due ? views_.heard_at(kinds) : std::nullopt;
+  return heard && *heard >= *due;
 }
 
 bool World::synced() const {

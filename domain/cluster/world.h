@@ -83,6 +83,7 @@ struct PodRecord {
                                         ///< pod's end (seen on 1.37.1).
   SlimVector<Heard> heard;              ///< What the speakers have counted of it.
   bool was_live = false;                ///< A kubelet ran it when we last drew conclusions.
+  bool was_ended = false;               ///< None did.
   bool readable = true;                 ///< False: its last version could not be read, nothing may be decided on it.
   k8s::SharedOptional<ConditionWords> told;  ///< What our condition on it says, if it is True.
   SlimVector<ReportDoubt> doubts;            ///< What the kubelet says of it that is laid on no device.
@@ -123,6 +124,7 @@ struct JobRecord {
   std::map<std::string, CreditSeen> credit_seen;  ///< By pod UID.
   std::map<std::string, RemovedCredit> removed;   ///< By pod UID, of pods that are still remembered.
   std::optional<Reverted> reverted;               ///< None: another client has not taken a credit back lately.
+  std::map<SharedText, MonoTime> failed;          ///< Pods of it, by UID, that were first seen failed within a minute.
 };
 
 /// A Job's pod that has ended, or any pod that a kubelet rejected. Kept in memory for an hour, the newest few thousand:
@@ -381,6 +383,8 @@ class World {
   [[nodiscard]] bool had_room(const k8s::Pod& pod) const;
   void note_admitted(const k8s::Pod& pod);
   void note_departure(const k8s::Pod& pod, const Now& now);
+  void note_failure(const k8s::Pod& pod, const Now& now);
+  [[nodiscard]] bool is_heard_since(KindSet kinds, std::optional<MonoTime> due) const;
   void note_removed(JobRecord& record, const RetryCredits& before) const;
   bool apply_one(k8s::Told&& word, const Now& now);
   bool put(k8s::Node&& node);
@@ -509,7 +513,8 @@ class World {
   std::map<DeviceKey, OpenIncident> incidents_;
   std::set<DeviceKey> by_taint_;             // of incidents_, those that a driver's taint speaks of
   std::set<DeviceKey> believed_;             // whoever calls them healthy
-  std::optional<MonoTime> word_due_;         // from when on a word of a watch decides about one of them
+  std::optional<MonoTime> standing_due_;     // from when on a word of their watches decides about one of them,
+  std::optional<MonoTime> new_cards_due_;    // and about one of these
   bool heard_again_ = false;                 // some of them are to be looked at again
   std::map<DeviceKey, MonoTime> doubted_;    // devices called bad that say Healthy, and since when
   std::map<DeviceKey, MonoTime> new_cards_;  // in another one's place since, while its holders' reports may be in view

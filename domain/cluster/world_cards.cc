@@ -42,8 +42,8 @@ void World::look_at_card(const DeviceKey& key, const Now& now) {
   const auto since = new_cards_.find(key);
   if (since == new_cards_.end()) return;
   // What has not been heard of since may have changed.
-  const auto heard = views_.heard_at({k8s::Kind::Pod});
-  if (tracker_.find(key) == nullptr || (heard && *heard >= since->second + kOwnWord)) new_cards_.erase(since);
+  if (tracker_.find(key) == nullptr || is_heard_since({k8s::Kind::Pod}, since->second + kOwnWord))
+    new_cards_.erase(since);
 }
 
 /// Their cards may have been replaced.

@@ -136,6 +136,15 @@ void World::note_removed(JobRecord& record, const RetryCredits& before) const {
   }
 }
 
+/// Also of a pod whose kubelet has not named its device: it ends a Job as any other does.
+void World::note_failure(const k8s::Pod& pod, const Now& now) {
+  constexpr Millis kKept = std::chrono::minutes(1);
+  if (pod.phase != k8s::PodPhase::Failed || !is_job_pod(pod) || job_of(pod.meta) == nullptr) return;
+  auto& failed = jobs_.find(pod.meta.controller->uid)->second.failed;
+  std::erase_if(failed, [&](const auto& entry) { return now.mono - entry.second >= kKept; });
+  failed.emplace(pod.meta.uid, now.mono);
+}
+
 void World::note_departure(const k8s::Pod& pod, const Now& now) {
   if (!is_job_pod(pod) || job_of(pod.meta) == nullptr) return;
   auto& credit_seen = jobs_.at(pod.meta.controller->uid).credit_seen;

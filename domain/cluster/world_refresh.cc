@@ -42,10 +42,12 @@ void World::refresh(const Now& now) {
     const DeviceKey key = std::move(dirty_devices_.extract(dirty_devices_.begin()).value());
     refresh_device(key, now);
   }
-  Wake word_due;
-  for (const auto& [key, standing] : standing_) word_due.note(standing.since + kOwnWord);
-  for (const auto& [key, since] : new_cards_) word_due.note(since + kOwnWord);
-  word_due_ = word_due.at();
+  Wake of_standing;
+  for (const auto& [key, standing] : standing_) of_standing.note(standing.since + kOwnWord);
+  standing_due_ = of_standing.at();
+  Wake of_cards;
+  for (const auto& [key, since] : new_cards_) of_cards.note(since + kOwnWord);
+  new_cards_due_ = of_cards.at();
   driver_taints_.forget(now, [this](const DeviceKey& key) {
     const auto* state = tracker_.find(key);
     return state != nullptr && !state->holders.empty();
@@ -90,6 +92,7 @@ void World::refresh_pod(const SharedText& uid, const Now& now) {
   auto& record = found->second;
   touch(record.pod);
   if (!is_live(record.pod)) note_ending(record, now);
+  if (!is_live(record.pod) && !std::exchange(record.was_ended, true)) note_failure(record.pod, now);
   record.was_live = is_live(record.pod);
   auto resolved = resolve_held_devices(
       record.pod, [this](std::string_view ns, std::string_view name) { return claim(claim_key(ns, name)); });
@@ -275,10 +278,14 @@ void World::refresh_device(const DeviceKey& key, const Now& now) {
   const auto word_before = word == nullptr ? std::nullopt : std::optional(*word);
   auto evidence = evidence_of(key, *state, now);
   if (evidence.health == k8s::Health::Unhealthy) believed_.erase(key);
-  // What a pod's condition remembers comes before what is said now: a new process weighs that as the one before did.
+  // What a pod's condition remembers comes before what a driver says that began anew: a new process weighs that as the
+  // one before did.
   const bool is_first_look = !state->seen_healthy && !state->unhealthy_since;
-  if (is_first_look && evidence.remembered && evidence.health == k8s::Health::Healthy)
-    evidence.health = k8s::Health::Unknown;
+  if (is_first_look && evidence.remembered && evidence.health == k8s::Health::Healthy) {
+    const auto reporter = reporter_of(key);
+    if (reporter && may_have_forgotten(*reporter, {.called_bad_at = *evidence.remembered}))
+      evidence.health = k8s::Health::Unknown;
+  }
   if (evidence.health == k8s::Health::Healthy && is_forgotten(key, *state)) {
     doubted_.erase(key);
     evidence.forgotten = true;

@@ -205,8 +205,7 @@ void World::look_at_standing(const DeviceKey& key, const Now& now) {
   auto& standing = standing_.try_emplace(key, fresh).first->second;
   if (standing.start != fresh.start) standing = fresh;
   // What has not been heard of since may have changed.
-  const auto heard = views_.heard_at({k8s::Kind::Pod, k8s::Kind::Node});
-  if (!heard || *heard < standing.since + kOwnWord) return;
+  if (!is_heard_since({k8s::Kind::Pod, k8s::Kind::Node}, standing.since + kOwnWord)) return;
   const auto spoke = std::max(reporter->began, word->called_bad_at) + Seconds(1);
   tracker_.note_called_bad(key, {.mono = now.mono, .wall = spoke}, node_under(key)->boot_id);
   standing_.erase(key);

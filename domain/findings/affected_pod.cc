@@ -131,6 +131,13 @@ bool names_key(const Match& match, std::string_view taint_key) {
                              [&](const DeviceTaintMatch& one) { return glob_matches(one.key, taint_key); });
 }
 
+/// Whatever its value.
+bool names_all_of_key(const Match& match, std::string_view taint_key) {
+  return std::ranges::any_of(match.device_taints, [&](const DeviceTaintMatch& one) {
+    return one.value == "*" && one.effect.empty() && glob_matches(one.key, taint_key);
+  });
+}
+
 /// Of a pod that held the device under a taint that its driver shows no more, and has not taken back.
 std::optional<Signal> kept_taint_signal(const Match& match, const KeptTaint* kept, const PodRecord& record,
                                         const HeldDevice& held_device, const Now& now) {
@@ -293,7 +300,7 @@ class Finder {
     const auto* keeper = kept ? keeper_of(*kept, record->pod, *held_device) : nullptr;
     for (const auto& policy : policy_.policies) {
       if (!covers_all(policy, record->pod, *held_device)) continue;
-      const bool keeps = kept && (keeper == nullptr || keeper == &policy);
+      const bool keeps = kept && (keeper == nullptr || keeper == &policy || names_all_of_key(policy.match, kept->key));
       auto signal = signal_for(policy.match, state, *record, *held_device, keeps ? &*kept : nullptr);
       if (!signal) continue;
       add_network(*signal, *held_device);

@@ -45,15 +45,10 @@ Uncounted uncounted(const k8s::Pod& pod, const JobRecord& record, const PlanInpu
     ++found.ended;
     if (counted_at && (!found.until || *counted_at < *found.until)) found.until = counted_at;
   };
-  // Nobody knows when it ended: it had when this process began.
-  const auto began = input.requests.began_at();
-  const auto by_begin = began ? std::optional(began->mono + kCountedLate) : std::nullopt;
   for (const auto& uid : world.pods_of_job(job)) {
     const auto& other = world.pod(uid)->pod;
-    if (uid == pod.meta.uid) continue;
-    if (!is_live(other)) {
-      if (other.phase == k8s::PodPhase::Failed && !world.endings().contains(uid)) ends(by_begin);
-    } else if (is_going(other, input, going)) {
+    if (uid == pod.meta.uid || !is_live(other)) continue;
+    if (is_going(other, input, going)) {
       ++found.going;
     } else if (const auto* credit = record.credits.find(uid);
                credit != nullptr && credit->state == RetryCredit::State::Given) {
@@ -64,10 +59,17 @@ Uncounted uncounted(const k8s::Pod& pod, const JobRecord& record, const PlanInpu
     const auto& ending = world.endings().find(uid)->second;
     if (ending.pod.phase != k8s::PodPhase::Succeeded) ends(ending.at.mono + kCountedLate);
   }
+  for (const auto& [uid, at] : record.failed) {
+    if (uid != pod.meta.uid && !world.endings().contains(uid)) ends(at + kCountedLate);
+  }
   // Of a pod of which this process knows nothing else: it went while another led.
+  const auto began = input.requests.began_at();
   for (const auto& credit : record.credits.credits) {
     const bool is_known = world.pod(credit.pod_uid) != nullptr || world.endings().contains(credit.pod_uid);
-    if (credit.state == RetryCredit::State::Given && !is_known) ends(shown_as_counted_at(record, credit, world));
+    if (credit.state != RetryCredit::State::Given || is_known) continue;
+    auto counted_at = shown_as_counted_at(record, credit, world);
+    if (!counted_at && began) counted_at = began->mono + kCountedLate;
+    ends(counted_at);
   }
   return found;
 }

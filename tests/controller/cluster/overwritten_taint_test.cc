@@ -21,6 +21,13 @@ k8s::Taint lost(std::string value, std::string effect) {
   return {.key = "gpu.example.com/lost", .value = std::move(value), .effect = std::move(effect)};
 }
 
+/// The driver names a fault for so long, and then writes a harmless word over it.
+void write_over(Stage& stage, Millis time) {
+  publish_taints(stage, {.first = {xid("79")}});
+  stage.run_for(time);
+  publish_taints(stage, {.first = {xid("43", "None")}});
+}
+
 }  // namespace
 
 TEST_CASE("An operator's word ends the incident of a fault that a harmless word was written over") {
@@ -46,9 +53,7 @@ TEST_CASE("A fault that a harmless word was written over before its incident ope
   auto stage = held_device();
   stage.policy().after = minutes(10);
   stage.send_policy();
-  publish_taints(stage, {.first = {xid("79")}});
-  stage.run_for(minutes(1));
-  publish_taints(stage, {.first = {xid("43", "None")}});
+  write_over(stage, minutes(1));
   stage.settle();
   REQUIRE(stage.reasons("train-1") == "WaitingWhileUnknown");
   stage.run_for(kLongestUnknown - Millis(1), minutes(1));
@@ -65,9 +70,7 @@ TEST_CASE("Of two faults that harmless words were written over the later one las
   auto stage = held_device();
   stage.policy().after = hours(1);
   stage.send_policy();
-  publish_taints(stage, {.first = {xid("79")}});
-  stage.run_for(minutes(1));
-  publish_taints(stage, {.first = {xid("43", "None")}});
+  write_over(stage, minutes(1));
   stage.run_for(minutes(10), minutes(1));
   publish_taints(stage, {.first = {xid("43", "None"), lost("true", "NoSchedule")}});
   stage.run_for(minutes(1));
@@ -109,9 +112,7 @@ TEST_CASE("What a policy leaves alone is another policy's when its fault is forg
   policies[1].match.device_taints = {{.key = std::string(kXid), .effect = "None"}};
   policies[1].evict->untainted = true;
   stage.send_policy();
-  publish_taints(stage, {.first = {xid("79")}});
-  stage.run_for(minutes(1));
-  publish_taints(stage, {.first = {xid("43", "None")}});
+  write_over(stage, minutes(1));
   stage.run_for(kLongestUnknown - Millis(1), minutes(1));
   REQUIRE(stage.reasons("train-1").empty());
   CHECK((*stage.wake_at() == stage.now().mono + Millis(1)));
@@ -139,6 +140,24 @@ TEST_CASE("What is kept of a taint is the incident's policy's, not another's tha
   publish_taints(stage, {});
   CHECK(stage.run_for(minutes(30), Seconds(10)).empty());
   for (const auto& verdict : stage.verdicts()) CHECK(verdict.policy != "fatal");
+}
+
+TEST_CASE("A policy that leaves a whole key alone leaves it alone also while its taint is only remembered") {
+  auto stage = held_device();
+  auto& policies = stage.whole_policy().policies;
+  policies.front().mode = Mode::Observe;
+  stage.send_policy();
+  publish_taints(stage, {.first = {xid("79")}});
+  stage.run_for(minutes(3));
+  REQUIRE(stage.verdict("train-1", Reason::WouldEvict) != nullptr);
+  policies.insert(policies.begin(), policies.front());
+  policies[0].name = "not-ours";
+  policies[0].mode = Mode::Off;
+  policies[0].match.device_taints = {{.key = std::string(kXid), .effect = {}}};
+  stage.send_policy();
+  publish_taints(stage, {.first = {xid("43", "None")}});
+  stage.run_for(minutes(20), Seconds(10));
+  CHECK(stage.reasons("train-1").empty());
 }
 
 TEST_CASE("A free device whose fault was written over is a place again when that is forgotten") {
@@ -170,9 +189,7 @@ TEST_CASE("A fault that a harmless word was written over is none of the pods tha
   }();
   if (!is_open) stage.policy().recover.hold = hours(1);
   stage.send_policy();
-  publish_taints(stage, {.first = {xid("79")}});
-  stage.run_for(minutes(2));
-  publish_taints(stage, {.first = {xid("43", "None")}});
+  write_over(stage, minutes(2));
   stage.run_for(minutes(1));
   stage.remove_pod("train-1");
   stage.run_for(hours(3), Seconds(30));

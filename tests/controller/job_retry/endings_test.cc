@@ -56,6 +56,43 @@ TEST_CASE("What a Job lost while another process led counts until its own watch 
   CHECK(stage.run_for(minutes(2)).empty());
 }
 
+TEST_CASE("A pod that fails before its kubelet has named its device counts before the Job's own watch shows it") {
+  JobStage stage;
+  stage.policy().job_retry.reset();
+  stage.send_policy();
+  stage.add_pod(0);
+  stage.job().backoff_limit = 1;
+  stage.upsert_job("train");
+  auto& silent = stage.pod({.name = "train-9", .owner = "Job/train", .device = "gpu-3", .health = Health::Healthy});
+  silent.allocated.clear();
+  silent.requests = {{std::string(kGpu), 1}};
+  stage.upsert_pod("train-9");
+  CHECK(stage.run_for(Seconds(50)).empty());
+  stage.end_pod("train-9", PodPhase::Failed);
+  CHECK(stage.run_for(kUnseen - Seconds(1)).empty());
+  REQUIRE(stage.verdict("train-0", Reason::WouldEndJob) != nullptr);
+  CHECK(stage.run_for(Seconds(2)) == Names{"train-0"});
+}
+
+TEST_CASE("Retries that somebody took back hold no pod for ever, also when nobody knows what became of theirs") {
+  JobStage stage;
+  stage.add_pod(0);
+  stage.job().backoff_limit = 2;
+  stage.upsert_job("train");
+  CHECK(stage.run_for(Seconds(75)) == Names{"train-0"});
+  REQUIRE(stage.states() == "given");
+  stage.remove_pod("train-0");
+  stage.job().failed = 1;
+  stage.job().backoff_limit = 2;
+  stage.upsert_job("train");
+  stage.settle();
+  stage.restart();
+  stage.policy().job_retry.reset();
+  stage.send_policy();
+  stage.add_pod(1);
+  CHECK(stage.run_for(minutes(3)) == Names{"train-1"});
+}
+
 TEST_CASE("The credit of a device that stays healthy for the policy's time pays for the next loss") {
   JobStage stage;
   stage.policy().evict->after = minutes(30);

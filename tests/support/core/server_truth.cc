@@ -69,14 +69,18 @@ void ServerTruth::told(const Policy& policy) {
 void ServerTruth::restarted() {
   calm_since_.reset();
   is_stale_ = false;
-  if (policy_.own_namespace.empty()) memory_lost();
+  if (policy_.own_namespace.empty()) forget();
 }
 
 void ServerTruth::memory_lost() {
+  forget();
+  for (auto& one : evicted_) one.is_forgotten = true;
+}
+
+void ServerTruth::forget() {
   brakes_.clear();
   lost_.clear();
   gone_.clear();
-  for (auto& one : evicted_) one.is_forgotten = true;
   taken_.begun_anew();
 }
 
@@ -416,20 +420,24 @@ void ServerTruth::check_slots(const eviction::EvictPod& eviction, const std::str
   }
 }
 
-/// I3: no more in a minute than a full bucket and what fills it meanwhile; who goes together takes a full bucket at
-/// most, however many they are. I18: no more in a day than the cap.
+/// I3: no more in a minute than a full bucket and what fills it meanwhile, or those who go together, however many they
+/// are. I18: no more in a day than the cap.
 void ServerTruth::check_rates(const eviction::EvictPod& eviction, const Now& now) {
   const auto& limits = policy_.limits;
   std::int64_t minute = 0;
   std::int64_t day = 0;
   std::map<std::string_view, std::int64_t> together;
   for (const auto& one : evicted_) {
-    const bool is_recent = now.mono - one.at.mono < minutes(1);
-    if (is_recent && (one.group.empty() || ++together[one.group] <= limits.evictions_per_minute)) ++minute;
+    if (now.mono - one.at.mono < minutes(1)) {
+      ++minute;
+      if (!one.group.empty()) ++together[one.group];
+    }
     const bool is_released = one.is_forgotten || speaks_for(policy_.cap_release, one.at.wall, now);
     if (now.mono - one.at.mono < hours(24) && one.scope == eviction.key.scope && !is_released) ++day;
   }
-  if (minute > 2 * limits.evictions_per_minute) {
+  auto at_once = limits.evictions_per_minute;
+  for (const auto& [group, pods] : together) at_once = std::max(at_once, pods);
+  if (minute > limits.evictions_per_minute + at_once) {
     say("I3", eviction,
         fmt::format("{} evictions within a minute, perMinute is {}", minute, limits.evictions_per_minute));
   }

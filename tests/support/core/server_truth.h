@@ -54,6 +54,7 @@ class ServerTruth {
   [[nodiscard]] std::vector<std::string> take_broken() { return std::exchange(broken_, {}); }
 
  private:
+  void forget();
   /// A device as the kubelet's report names it: driver or resource, and which.
   struct Device {
     std::string scope;
