@@ -87,12 +87,7 @@ Overview Controller::overview(const Now& raw, const std::set<std::string>* nodes
   const auto now = state_->clock.at(raw);
   const auto& state = *state_;
   if (!state.leads || !synced() || !state.policy) return {};
-  const Caps caps({.world = state.world,
-                   .policy = *state.policy,
-                   .book = state.incidents.caps(),
-                   .requests = state.requests,
-                   .asked = state.asked,
-                   .now = now});
+  const Caps caps(state.cap_input(now));
   return overview_of({.world = state.world,
                       .policy = *state.policy,
                       .brake = state.brake,

@@ -55,6 +55,11 @@ std::optional<std::uint64_t> Controller::State::saved_revision() const {
   return policy->own_namespace.empty() ? std::optional(incidents.revision()) : state.file().saved;
 }
 
+CapInput Controller::State::cap_input(const Now& now) const {
+  return {
+      .world = world, .policy = *policy, .book = incidents.caps(), .requests = requests, .asked = asked, .now = now};
+}
+
 /// Whether a brake is engaged that was not at the last plan: one may be released in the very turn in which another
 /// engages.
 bool Controller::State::notes_new_brake() {
@@ -94,12 +99,7 @@ class Controller::State::Planning {
     choose_focus();
     look_at_brake();
     look_at_incidents();
-    Caps caps({.world = state_.world,
-               .policy = *state_.policy,
-               .book = state_.incidents.caps(),
-               .requests = state_.requests,
-               .asked = state_.asked,
-               .now = now_});
+    Caps caps(state_.cap_input(now_));
     node_cases_ = find_node_cases(state_.world, *state_.policy, state_.incidents, &focus_);
     state_.coming.observe(state_.world, state_.requests, now_);
     auto input = input_with(caps);

@@ -144,6 +144,7 @@ struct Controller::State {
   [[nodiscard]] Turn stand_by(const Now& now);
   void begin_trial(BrakeTrial trial, const std::string& node);
   [[nodiscard]] std::optional<std::uint64_t> saved_revision() const;
+  [[nodiscard]] CapInput cap_input(const Now& now) const;
   [[nodiscard]] bool notes_new_brake();
   [[nodiscard]] bool notes_new_revoked(std::set<std::string> found);
 };
