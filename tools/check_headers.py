@@ -3,7 +3,8 @@
 
 usage: check_headers.py [ROOT]
 
-Only of those that cmake/options.cmake precompiles: the target all_headers compiles each header alone, and finds everything else that one lacks.
+Only of those that cmake/options.cmake precompiles, and by name, since one standard header often brings another along: compile_headers.py compiles
+each header alone, and finds everything else that one lacks.
 """
 import pathlib
 import re
