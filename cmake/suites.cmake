@@ -51,8 +51,8 @@ endfunction()
 
 if(DHC_TESTS)
   include(doctest)
-  # Once for all suites. Of a template that several object files have, the linker takes the first: in builds with sanitizers that is an optimised
-  # one, since what compares plans runs in each test.
+  # Once for all suites. Of a template that several object files have, the linker takes the first: that is an optimised one, since what compares
+  # plans runs in each test.
   file(GLOB support CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/support/*.cc" "${CMAKE_SOURCE_DIR}/tests/support/core/*.cc")
   add_library(dhc_test_support OBJECT EXCLUDE_FROM_ALL ${support})
   target_include_directories(dhc_test_support PRIVATE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")
@@ -61,7 +61,7 @@ if(DHC_TESTS)
   dhc_unite(dhc_test_support)
   # It defines what doctest.h alone only declares.
   set_source_files_properties("${CMAKE_SOURCE_DIR}/tests/support/main.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  if(DHC_SANITIZE)
+  if(DHC_OPTIMISE_OFTEN_RUN)
     target_compile_options(dhc_test_support PRIVATE -O1)
   endif()
   dhc_suite(core_tests core dhc_simulator)

@@ -44,8 +44,8 @@ std::string block(const std::string& text) {
 }  // namespace
 
 TEST_CASE("the page about tuning shows what the command prints for the trace in the tree") {
-  CHECK_MESSAGE(block(page("docs/tuning.md")) == cli::tune_text(year(), swept()),
-                "make tune-page writes it: " << cli::tune_text(year(), swept()));
+  const auto told = cli::tune_text(year(), swept());
+  CHECK_MESSAGE(block(page("docs/tuning.md")) == told, "make tune-page writes it: " << told);
 }
 
 TEST_CASE("the shipped defaults are on the line for a year of 400 servers whoever speaks, and hold half a percent") {
