@@ -19,7 +19,8 @@ class NextSteps {
   /// `verdicts` and `input` must outlive it.
   NextSteps(std::span<const Verdict> verdicts, const PlanInput& input);
 
-  /// `eviction, due at 2026-11-20T12:05:00Z`, with the time of the notice if there is one, or why there is none.
+  /// `eviction, due at 2026-11-20T12:05:00Z`, with the time of the notice if there is one, or why there is none: what
+  /// holds it until somebody changes something, a pause, or a brake.
   [[nodiscard]] std::string of(const AffectedPod& affected) const;
 
   /// What the pod's condition, and the Event beside it, say of the device: the same words.
@@ -32,8 +33,13 @@ class NextSteps {
   [[nodiscard]] const Verdict* held_for_good(const AffectedPod& affected) const;
 
  private:
+  using ByPodAndDevice = std::map<std::pair<std::string_view, std::string_view>, const Verdict*>;  // the pod's UID
+
+  static const Verdict* find(const ByPodAndDevice& verdicts, const AffectedPod& affected);
+
   const PlanInput& input_;
-  std::map<std::pair<std::string_view, std::string_view>, const Verdict*> held_;  // by the pod's UID and the device
+  ByPodAndDevice held_;     // for good
+  ByPodAndDevice stopped_;  // by a pause or a brake
 };
 
 }  // namespace dhc::notice

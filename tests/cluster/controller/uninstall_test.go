@@ -24,11 +24,13 @@ import (
 )
 
 const (
-	manager  = "device-health-controller"
-	taintKey = "device-health.io/unhealthy"
-	state    = "device-health-incidents"
-	earlier  = "device-health-state"
-	status   = "device-health-status"
+	manager = "device-health-controller"
+
+	needsRepair = "example.com/NodeNeedsRepair"
+	taintKey    = "device-health.io/unhealthy"
+	state       = "device-health-incidents"
+	earlier     = "device-health-state"
+	status      = "device-health-status"
 )
 
 func must(t *testing.T, err error) {
@@ -235,7 +237,7 @@ func TestUninstallRemovesEveryTraceOfOursAndOnlyOurs(t *testing.T) {
 		expectLines(t, out, "\nremoved "+line)
 	}
 	expectOnlyOursGone(t, node, namespace, sick, neighbour)
-	if nodeCondition(t, node.Name, needsRepair) != nil || nodeCondition(t, node.Name, "example.com/Theirs") == nil {
+	if story.NodeCondition(t, cluster, node.Name, needsRepair) != nil || story.NodeCondition(t, cluster, node.Name, "example.com/Theirs") == nil {
 		t.Error("of the node's conditions ours stands, or another's is gone")
 	}
 	if code, out, problems = dhc.Command(t, arguments...); code != 0 || !strings.Contains(out, "\nremoved 0; not removed 0\n") {

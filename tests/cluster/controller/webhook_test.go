@@ -132,7 +132,7 @@ func secretFile(t *testing.T, key string) string {
 }
 
 func TestAReceiverElsewhereIsToldOnceEachAndAgainWithTheSameIDsByTheNextLeader(t *testing.T) {
-	withHandOver(t)
+	dhc.AllowHandOver(t, cluster)
 	to := newReceiver(t)
 	node, namespace, pods := fleet(t, cluster, fakenode.Spec{})
 	sick := story.Holder(t, pods, "gpu-0")
@@ -159,7 +159,7 @@ func TestAReceiverElsewhereIsToldOnceEachAndAgainWithTheSameIDsByTheNextLeader(t
 		t.Errorf("the same hand-over has the ids %q", again)
 	}
 	patchNode(t, node.Name, fmt.Sprintf(`{"metadata":{"annotations":{"device-health.io/acknowledge":%q}}}`, time.Now().UTC().Format(time.RFC3339)))
-	awaitNodeCondition(t, node.Name, needsRepair, corev1.ConditionFalse, "DeviceHealthRecovered")
+	story.AwaitNodeCondition(t, cluster, node.Name, needsRepair, corev1.ConditionFalse, "DeviceHealthRecovered")
 	to.await(t, 1, "node.taken-back", "Node/"+node.Name)
 	to.noneWrong(t)
 	next.Kill()

@@ -122,6 +122,50 @@ TEST_CASE("The condition of a pod that has opted out promises no eviction, and p
   CHECK(stage.conditions().back().wanted->message.ends_with("; next: eviction, due at 2026-11-20T12:11:00Z"));
 }
 
+TEST_CASE("Under a pause the condition promises no eviction once one would be due, and again when the pause ends") {
+  auto stage = bad_device();
+  stage.limits().paused = true;
+  stage.send_policy();
+  stage.run_for(minutes(10), Seconds(10));
+  REQUIRE(stage.conditions().size() == 2);  // until it is due, the time of the eviction is the next that is to come
+  CHECK(stage.conditions().front().wanted->message.ends_with("; next: eviction, due at 2026-11-20T12:11:00Z"));
+  CHECK(stage.conditions().back().wanted->message.ends_with(
+      "; next: no eviction (Paused): ControllerLimits has paused: true"));
+  stage.run_for(minutes(60), Seconds(10));
+  CHECK(stage.conditions().size() == 2);  // nothing has changed, nothing is written
+  stage.limits().paused = false;
+  stage.send_policy();
+  CHECK(stage.run_for(minutes(5)) == std::vector<std::string>{"web-1"});
+  REQUIRE(stage.conditions().size() >= 3);
+  CHECK(stage.conditions().at(2).wanted->message.ends_with("; next: eviction, due at 2026-11-20T12:11:00Z"));
+}
+
+TEST_CASE("Under a brake the condition promises no eviction, and is not written for each device that joins") {
+  test::Stage stage;
+  stage.limits().brake_trial_after = std::chrono::hours(720);
+  stage.node("node-a", 8);
+  for (int i = 0; i < 8; ++i) {
+    stage.pod({.name = "p-" + std::to_string(i),
+               .owner = "ReplicaSet/" + std::to_string(i),
+               .device = "gpu-" + std::to_string(i)});
+  }
+  stage.send_policy();
+  stage.settle();
+  for (int bad = 3; bad <= 8; ++bad) {
+    for (int i = 0; i < bad; ++i) stage.report("p-" + std::to_string(i), Health::Unhealthy);
+    stage.node("node-a", 8, 8 - bad);
+    stage.run_for(minutes(5), Seconds(10));
+  }
+  std::vector<std::string> of_first;
+  for (const auto& condition : stage.conditions()) {
+    if (condition.name == "p-0") of_first.push_back(condition.wanted->message);
+  }
+  REQUIRE_FALSE(of_first.empty());
+  CHECK(of_first.size() <= 2);
+  CHECK(of_first.back().ends_with(
+      "; next: no eviction (Braked): the brake stops new evictions here until it is released"));
+}
+
 TEST_CASE("An opt-out after the condition was written is said in it, a minute after the last writing at the latest") {
   auto stage = bad_device();
   stage.run_for(Seconds(65));
@@ -152,6 +196,24 @@ TEST_CASE("The last Event on an evicted pod repeats the driver's words, and the 
   CHECK(told.front() == "pod web-1 on " + said.front());
   const auto of_owner = [](const notice::EmitEvent& event) { return event.regarding.kind == "ReplicaSet"; };
   CHECK(std::ranges::count_if(stage.events(), of_owner) == 1);
+}
+
+TEST_CASE("Of whatever kind the pod's controller is, it gets one Event about an evicted pod") {
+  for (const std::string kind : {"ReplicaSet", "StatefulSet", "Job"}) {
+    CAPTURE(kind);
+    test::Stage stage;
+    stage.node("node-a", 4, 3);
+    stage.node("node-b", 4);
+    stage.pod({.name = "web-1", .owner = kind + "/web", .device = "gpu-0", .health = Health::Unhealthy});
+    stage.send_policy();
+    stage.run_for(minutes(20));
+    REQUIRE(notes(stage, "web-1", "Evicted").size() == 1);
+    const auto told = notes(stage, "web", "Evicted");
+    REQUIRE(told.size() == 1);
+    CHECK(told.front() == "pod web-1 on " + notes(stage, "web-1", "Evicted").front());
+    const auto is_of_kind = [&](const notice::EmitEvent& event) { return event.regarding.kind == kind; };
+    CHECK(std::ranges::any_of(stage.events(), is_of_kind));
+  }
 }
 
 TEST_CASE("A bare pod has no controller that could be told") {

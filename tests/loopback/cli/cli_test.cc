@@ -219,6 +219,17 @@ TEST_CASE("the demo plays one act over HTTPS to the end, and its account adds up
   CHECK(out.find('\x1b') == std::string::npos);
 }
 
+TEST_CASE("the demo of one seed says the same over HTTPS each time, but for the address of its page") {
+  const auto told = [] {
+    Program program({"demo", "--act", "plugin", "--seed", "7", "--speed", "100"});
+    CHECK(program.ended(Seconds(60)) == 0);
+    return std::regex_replace(program.out(), std::regex(R"(http://127\.0\.0\.1:\d+/)"), "ADDRESS");
+  };
+  const auto first = told();
+  CHECK(first.contains("It adds up"));
+  CHECK(first == told());
+}
+
 TEST_CASE("Ctrl-C ends the demo in the middle of an incident with an account that adds up and code 0") {
   Program program({"demo", "--act", "dra", "--speed", "10"});
   REQUIRE(program.await([&] { return program.out().find("CREDITED") != std::string::npos; }, Seconds(60)));

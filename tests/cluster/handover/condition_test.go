@@ -1,4 +1,4 @@
-package controller
+package handover
 
 import (
 	"fmt"
@@ -12,46 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"device-health.io/controller/tests/cluster/dhc"
-	"device-health.io/controller/tests/cluster/fakenode"
 	"device-health.io/controller/tests/cluster/realcluster"
 	"device-health.io/controller/tests/cluster/story"
 )
 
 const needsRepair = "example.com/NodeNeedsRepair"
-
-// withHandOver gives our account the right to write conditions of nodes, as the component does, until the test ends.
-func withHandOver(t *testing.T) {
-	t.Helper()
-	component, err := realcluster.RepositoryFile("manifests/components/hand-over/rbac-hand-over.yaml")
-	must(t, err)
-	if out, err := cluster.Kubectl("", "apply", "-f", component); err != nil {
-		t.Fatal(out, err)
-	}
-	t.Cleanup(func() { _, _ = cluster.Kubectl("", "delete", "-f", component) })
-}
-
-func nodeCondition(t *testing.T, node, kind string) (found *corev1.NodeCondition) {
-	t.Helper()
-	now, err := cluster.Client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
-	must(t, err)
-	for i := range now.Status.Conditions {
-		if string(now.Status.Conditions[i].Type) == kind {
-			found = &now.Status.Conditions[i]
-		}
-	}
-	return found
-}
-
-func awaitNodeCondition(t *testing.T, node, kind string, status corev1.ConditionStatus, reason string) *corev1.NodeCondition {
-	t.Helper()
-	realcluster.Eventually(t, 30*time.Second, fmt.Sprintf("condition %s of the node is %s", kind, status), func() error {
-		if now := nodeCondition(t, node, kind); now == nil || now.Status != status || now.Reason != reason {
-			return fmt.Errorf("it is %+v", now)
-		}
-		return nil
-	})
-	return nodeCondition(t, node, kind)
-}
 
 // conditionWrites are the writes of our account to nodes' statuses.
 func conditionWrites(t *testing.T, controller story.Run) (codes []int) {
@@ -69,12 +34,12 @@ func handingOver(namespace string) dhc.Settings {
 }
 
 func TestANodeIsHandedOverByAConditionThatEndsWithTheIncidentAndGoesWithUninstall(t *testing.T) {
-	withHandOver(t)
-	node, namespace, pods := fleet(t, cluster, fakenode.Spec{})
+	dhc.AllowHandOver(t, cluster)
+	node, namespace, pods := fleet(t)
 	sick := story.Holder(t, pods, "gpu-0")
 	controller := story.Start(t, cluster, handingOver(namespace))
 	node.Break(t, gpu, "gpu-0")
-	stands := awaitNodeCondition(t, node.Name, needsRepair, corev1.ConditionTrue, "DeviceHealthHandedOver")
+	stands := story.AwaitNodeCondition(t, cluster, node.Name, needsRepair, corev1.ConditionTrue, "DeviceHealthHandedOver")
 	if want := node.Name + "/" + gpu + "/gpu-0: 1 incident within 168h (policy test)"; stands.Message != want || stands.LastTransitionTime.IsZero() {
 		t.Errorf("it says %+v, not %q", stands, want)
 	}
@@ -92,7 +57,7 @@ func TestANodeIsHandedOverByAConditionThatEndsWithTheIncidentAndGoesWithUninstal
 		t.Errorf("writes of conditions: %v", codes)
 	}
 	patchNode(t, node.Name, fmt.Sprintf(`{"metadata":{"annotations":{"device-health.io/acknowledge":%q}}}`, time.Now().UTC().Format(time.RFC3339)))
-	ended := awaitNodeCondition(t, node.Name, needsRepair, corev1.ConditionFalse, "DeviceHealthRecovered")
+	ended := story.AwaitNodeCondition(t, cluster, node.Name, needsRepair, corev1.ConditionFalse, "DeviceHealthRecovered")
 	if ended.LastTransitionTime.Before(&stands.LastTransitionTime) {
 		t.Errorf("it ended at %s and began at %s", ended.LastTransitionTime, stands.LastTransitionTime)
 	}
@@ -104,8 +69,8 @@ func TestANodeIsHandedOverByAConditionThatEndsWithTheIncidentAndGoesWithUninstal
 }
 
 func TestAConditionOfTheSameTypeThatAnotherWritesIsLeftToHim(t *testing.T) {
-	withHandOver(t)
-	node, namespace, _ := fleet(t, cluster, fakenode.Spec{})
+	dhc.AllowHandOver(t, cluster)
+	node, namespace, _ := fleet(t)
 	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":%q},"status":{"conditions":[{"type":%q,"status":"False","reason":"AllWell"}]}}`, node.Name, needsRepair)
 	_, err := cluster.Client.CoreV1().Nodes().Patch(t.Context(), node.Name, types.ApplyPatchType, []byte(body), metav1.PatchOptions{FieldManager: "npd"}, "status")
 	must(t, err)
@@ -115,7 +80,7 @@ func TestAConditionOfTheSameTypeThatAnotherWritesIsLeftToHim(t *testing.T) {
 	if !strings.Contains(verdict.Message, "npd") {
 		t.Errorf("the verdict does not name the other: %s", verdict.Message)
 	}
-	if now := nodeCondition(t, node.Name, needsRepair); now == nil || now.Reason != "AllWell" {
+	if now := story.NodeCondition(t, cluster, node.Name, needsRepair); now == nil || now.Reason != "AllWell" {
 		t.Errorf("the condition is %+v", now)
 	}
 	if codes := conditionWrites(t, controller); fmt.Sprint(codes) != "[409]" {
@@ -124,7 +89,7 @@ func TestAConditionOfTheSameTypeThatAnotherWritesIsLeftToHim(t *testing.T) {
 }
 
 func TestWithoutTheComponentForItNoNodeIsHandedOverAndThatIsSaidOnce(t *testing.T) {
-	node, namespace, _ := fleet(t, cluster, fakenode.Spec{})
+	node, namespace, _ := fleet(t)
 	controller := story.Start(t, cluster, handingOver(namespace))
 	node.Break(t, gpu, "gpu-0")
 	if verdict := controller.AwaitVerdict(t, node.Name, "HandOverHeld"); !strings.Contains(verdict.Message, "nodes/status") && !strings.Contains(verdict.Message, `"nodes"`) {
@@ -133,4 +98,31 @@ func TestWithoutTheComponentForItNoNodeIsHandedOverAndThatIsSaidOnce(t *testing.
 	if codes := conditionWrites(t, controller); fmt.Sprint(codes) != "[403]" {
 		t.Errorf("writes of conditions: %v", codes)
 	}
+}
+
+// The words of Karpenter's provider for AWS and of EKS: a condition that is False when the node is bad.
+func TestAQuarantinedDeviceHandsItsNodeOverInTheWordsOfWhoeverRepairsIt(t *testing.T) {
+	dhc.AllowHandOver(t, cluster)
+	node, namespace, pods := fleet(t)
+	sick := story.Holder(t, pods, "gpu-0")
+	policy := dhc.Policy{Namespace: namespace, NoEvict: true, Taint: "{device: NoSchedule}", Recover: "{healthyFor: 5s, hold: 24h, quarantineAbove: 1}",
+		HandOver: `{nodeCondition: {type: AcceleratedHardwareReady, unhealthy: "False"}}`}
+	controller := story.Start(t, cluster, dhc.Settings{Policy: policy.Text()})
+	node.Break(t, gpu, "gpu-0")
+	story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
+	node.SetHealth(gpu, "gpu-0", "Healthy", "")
+	must(t, node.PublishStatus(t.Context()))
+	story.AwaitCondition(t, cluster, sick, corev1.ConditionFalse)
+	time.Sleep(7 * time.Second) // healthyFor, and a little: a break within it is the same incident
+	if now := story.NodeCondition(t, cluster, node.Name, "AcceleratedHardwareReady"); now != nil {
+		t.Errorf("one incident is no quarantine, and the condition is %+v", now)
+	}
+	node.Break(t, gpu, "gpu-0")
+	bad := story.AwaitNodeCondition(t, cluster, node.Name, "AcceleratedHardwareReady", corev1.ConditionFalse, "DeviceHealthHandedOver")
+	if want := node.Name + "/" + gpu + "/gpu-0: quarantined (policy test)"; bad.Message != want {
+		t.Errorf("it says %q, not %q", bad.Message, want)
+	}
+	controller.Stays(t, sick, 3*time.Second)
+	patchNode(t, node.Name, fmt.Sprintf(`{"metadata":{"annotations":{"device-health.io/acknowledge":%q}}}`, time.Now().UTC().Format(time.RFC3339)))
+	story.AwaitNodeCondition(t, cluster, node.Name, "AcceleratedHardwareReady", corev1.ConditionTrue, "DeviceHealthRecovered")
 }

@@ -1,4 +1,4 @@
-package controller
+package handover
 
 import (
 	"bytes"
@@ -141,7 +141,7 @@ func byObject(namespace, handOver string) dhc.Settings {
 func TestANodeIsHandedOverToMedik8sByARemediationOfItsNameThatGoesWithTheIncident(t *testing.T) {
 	withDefinition(t, selfNodeRemediations, "selfnoderemediations.self-node-remediation.medik8s.io")
 	withObjects(t, "role-medik8s.yaml")
-	node, namespace, pods := fleet(t, cluster, fakenode.Spec{})
+	node, namespace, pods := fleet(t)
 	sick := story.Holder(t, pods, "gpu-0")
 	controller := story.Start(t, cluster, byObject(namespace, selfNodeRemediation(namespace)))
 	node.Break(t, gpu, "gpu-0")
@@ -208,7 +208,7 @@ func TestAGPUIsHandedOverToNVSentinelOnceAlsoByTheNextProcessAndTheOrderIsKept(t
 func TestAnObjectThatAnotherHasMadeIsLeftAndSaid(t *testing.T) {
 	withDefinition(t, selfNodeRemediations, "selfnoderemediations.self-node-remediation.medik8s.io")
 	withObjects(t, "role-medik8s.yaml")
-	node, namespace, _ := fleet(t, cluster, fakenode.Spec{})
+	node, namespace, _ := fleet(t)
 	theirs := fmt.Sprintf(`{"apiVersion":"self-node-remediation.medik8s.io/v1alpha1","kind":"SelfNodeRemediation","metadata":{"name":%q,"namespace":%q},"spec":{"remediationStrategy":"OutOfServiceTaint"}}`, node.Name, namespace)
 	if out, err := cluster.Kubectl(theirs, "create", "-f", "-"); err != nil {
 		t.Fatal(out, err)
@@ -230,7 +230,7 @@ func TestAnObjectThatAnotherHasMadeIsLeftAndSaid(t *testing.T) {
 }
 
 func TestWithoutTheRightOrTheKindNothingIsMadeAndWhatIsMissingIsSaid(t *testing.T) {
-	node, namespace, _ := fleet(t, cluster, fakenode.Spec{})
+	node, namespace, _ := fleet(t)
 	controller := story.Start(t, cluster, byObject(namespace, selfNodeRemediation(namespace)))
 	node.Break(t, gpu, "gpu-0")
 	verdict := controller.AwaitVerdict(t, node.Name, "HandOverHeld")
@@ -258,7 +258,7 @@ func TestWithoutTheRightOrTheKindNothingIsMadeAndWhatIsMissingIsSaid(t *testing.
 func TestUninstallTakesAlongTheObjectsThatTheStateNames(t *testing.T) {
 	withDefinition(t, selfNodeRemediations, "selfnoderemediations.self-node-remediation.medik8s.io")
 	withObjects(t, "role-medik8s.yaml")
-	node, namespace, _ := fleet(t, cluster, fakenode.Spec{})
+	node, namespace, _ := fleet(t)
 	controller := story.Start(t, cluster, byObject(namespace, selfNodeRemediation(namespace)))
 	node.Break(t, gpu, "gpu-0")
 	awaitObjects(t, 1, "-n", namespace, "selfnoderemediations")
