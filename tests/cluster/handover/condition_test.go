@@ -105,15 +105,15 @@ func TestAQuarantinedDeviceHandsItsNodeOverInTheWordsOfWhoeverRepairsIt(t *testi
 	dhc.AllowHandOver(t, cluster)
 	node, namespace, pods := fleet(t)
 	sick := story.Holder(t, pods, "gpu-0")
-	policy := dhc.Policy{Namespace: namespace, NoEvict: true, Taint: "{device: NoSchedule}", Recover: "{healthyFor: 5s, hold: 24h, quarantineAbove: 1}",
+	policy := dhc.Policy{Namespace: namespace, NoEvict: true, Taint: "{node: NoSchedule, nodeAtLeast: {devices: 1, percent: 1}}",
+		Recover:  "{healthyFor: 1s, hold: 24h, quarantineAbove: 1}",
 		HandOver: `{nodeCondition: {type: AcceleratedHardwareReady, unhealthy: "False"}}`}
 	controller := story.Start(t, cluster, dhc.Settings{Policy: policy.Text()})
 	node.Break(t, gpu, "gpu-0")
-	story.AwaitCondition(t, cluster, sick, corev1.ConditionTrue)
+	controller.AwaitVerdict(t, node.Name, "Tainted")
 	node.SetHealth(gpu, "gpu-0", "Healthy", "")
 	must(t, node.PublishStatus(t.Context()))
-	story.AwaitCondition(t, cluster, sick, corev1.ConditionFalse)
-	time.Sleep(7 * time.Second) // healthyFor, and a little: a break within it is the same incident
+	awaitNoVerdict(t, controller, node.Name, "Tainted")
 	if now := story.NodeCondition(t, cluster, node.Name, "AcceleratedHardwareReady"); now != nil {
 		t.Errorf("one incident is no quarantine, and the condition is %+v", now)
 	}
