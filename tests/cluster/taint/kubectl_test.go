@@ -1,18 +1,26 @@
 package taint
 
 import (
+	"archive/tar"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"device-health.io/controller/tests/cluster/dhc"
 	"device-health.io/controller/tests/cluster/realcluster"
 	"device-health.io/controller/tests/cluster/story"
+	"device-health.io/controller/tests/cluster/workload"
 )
 
 // A reader sees the bad device by the status alone, without a way to the controller's Pod and without any other right; an operator acknowledges it, and its taint goes.
@@ -155,5 +163,66 @@ func TestATenantSeesTheConditionAndTheEventsOfItsOwnPodsAlone(t *testing.T) {
 	}
 	if code, out, problem := dhc.Command(t, "explain", "pod/work", "-n", others, "--kubeconfig", tenant); code != 1 || out != "" || !strings.Contains(problem, `cannot get resource "pods"`) {
 		t.Errorf("of another's Pod: %d: %s%s", code, out, problem)
+	}
+}
+
+func TestAJobIsExplainedAndABundleHasWhatABugReportNeedsWithoutSecrets(t *testing.T) {
+	dhc.InstallRolesForPeople(t, cluster)
+	r := newRack(t, cluster, 2)
+	sick := workload.Job{Namespace: r.namespace, Name: "train", Parallelism: 1, BackoffLimit: 3, ClaimTemplate: r.template}.Create(t, cluster)[0]
+	device := deviceOf(sick)
+	const secret = "a-token-in-an-environment"
+	ours := map[string]string{"app.kubernetes.io/name": "device-health-controller"}
+	planted := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "planted", Labels: ours}, Spec: appsv1.DeploymentSpec{Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: ours}, Template: corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: ours}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none", Env: []corev1.EnvVar{{Name: "TOKEN", Value: secret}}}}}}}}
+	_, err := cluster.Client.AppsV1().Deployments(dhc.Namespace).Create(t.Context(), planted, metav1.CreateOptions{})
+	must(t, err)
+	t.Cleanup(func() {
+		_ = cluster.Client.AppsV1().Deployments(dhc.Namespace).Delete(context.Background(), "planted", metav1.DeleteOptions{})
+	})
+	r.start(t, dhc.Policy{NoEvict: true, Recover: "{hold: 24h}"})
+	r.breaks(device)
+	r.awaitRule(t, device, "NoSchedule")
+	_, reader := dhc.Person(t, cluster, dhc.ReaderRole, dhc.Namespace)
+	realcluster.Eventually(t, 90*time.Second, "the Job is explained by its pod and its device", func() error {
+		code, out, problem := dhc.Command(t, "explain", "job/train", "-n", r.namespace, "--kubeconfig", reader)
+		if code != 0 || !strings.Contains(out, sick.Name) || !strings.Contains(out, device) {
+			return fmt.Errorf("code %d: %s%s", code, out, problem)
+		}
+		return nil
+	})
+	archive := filepath.Join(t.TempDir(), "bundle.tar")
+	if code, out, problem := dhc.Command(t, "support-bundle", "-f", archive, "--kubeconfig", filepath.Join(cluster.Folder, "admin.kubeconfig")); code != 0 {
+		t.Fatalf("support-bundle ends with %d: %s%s", code, out, problem)
+	}
+	files := bundleOf(t, archive)
+	for name, words := range map[string]string{"status.json": device, "state.json": device, "devicetaintrules.json": device, "deployments.json": "planted", "program.txt": ".", "nodes.json": r.node.Name} {
+		if !strings.Contains(files[name], words) {
+			t.Errorf("%s does not say %q: %s", name, words, files[name])
+		}
+	}
+	for name, text := range files {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s tells the secret", name)
+		}
+	}
+}
+
+// bundleOf is the text of each file of an archive, by its name without folders.
+func bundleOf(t *testing.T, archive string) map[string]string {
+	t.Helper()
+	file, err := os.Open(archive)
+	must(t, err)
+	defer file.Close()
+	files := map[string]string{}
+	for reader := tar.NewReader(file); ; {
+		header, err := reader.Next()
+		if err == io.EOF {
+			return files
+		}
+		must(t, err)
+		text, err := io.ReadAll(reader)
+		must(t, err)
+		files[path.Base(header.Name)] = string(text)
 	}
 }
