@@ -112,7 +112,8 @@ func tell(t *testing.T, name, short string, restart func(), more ...string) (cod
 	must(t, os.MkdirAll(reports, 0o755))
 	report := filepath.Join(reports, strings.ReplaceAll(name, " ", "-")+".json")
 	request := filepath.Join(folder, "restart")
-	arguments := append([]string{"--kubeconfig", kubeconfig, "--name", name, "--domain", domain, "--qps", "1000", "--react-within", "40s", "--recover-within", "40s", "--parallel", "16",
+	// All of them at once on one control plane: on a busy machine a story of three faults in a row needs more than its own time.
+	arguments := append([]string{"--kubeconfig", kubeconfig, "--name", name, "--domain", domain, "--qps", "1000", "--react-within", "40s", "--recover-within", "40s", "--timeout", "4m", "--parallel", "16",
 		"--json", report, "--junit", filepath.Join(folder, "junit.xml"), "-v"}, more...)
 	if restart != nil {
 		arguments = append(arguments, "--restart-command", fmt.Sprintf("touch %s; while [ -e %[1]s ]; do sleep 0.1; done", request))
