@@ -11,8 +11,8 @@ namespace dhc::notice {
 
 namespace {
 
-/// Whoever stopped it may let it stand for days, and a time that has passed would promise what does not come.
-bool is_stopped_by_hand(Reason reason) { return reason == Reason::Paused || reason == Reason::Braked; }
+/// It may stand for days, and a time that has passed would promise what does not come.
+bool is_stop(Reason reason) { return reason == Reason::Paused || reason == Reason::Braked; }
 
 /// The verdict on a brake counts devices: a condition that repeated it would be written with each of them.
 std::string words_of_stop(const Verdict& verdict) {
@@ -25,7 +25,7 @@ NextSteps::NextSteps(std::span<const Verdict> verdicts, const PlanInput& input) 
   for (const auto& verdict : verdicts) {
     if (verdict.subject.kind != "Pod") continue;
     if (info_of(verdict.reason).for_good) held_.try_emplace({verdict.subject.uid, verdict.device}, &verdict);
-    if (is_stopped_by_hand(verdict.reason)) stopped_.try_emplace({verdict.subject.uid, verdict.device}, &verdict);
+    if (is_stop(verdict.reason)) stopped_.try_emplace({verdict.subject.uid, verdict.device}, &verdict);
   }
 }
 

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"device-health.io/controller/tests/cluster/dhc"
 	"device-health.io/controller/tests/cluster/fakenode"
@@ -16,24 +15,11 @@ import (
 	"device-health.io/controller/tests/cluster/story"
 )
 
-// patchNode changes a node as an administrator's tool does.
-func patchNode(t *testing.T, node, body string, subresources ...string) {
-	t.Helper()
-	if _, err := cluster.Client.CoreV1().Nodes().Patch(t.Context(), node, types.StrategicMergePatchType, []byte(body), metav1.PatchOptions{}, subresources...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func setCondition(t *testing.T, node, kind string, status corev1.ConditionStatus) {
-	t.Helper()
-	patchNode(t, node, fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"reason":"Maintenance"}]}}`, kind, status), "status")
-}
-
 func TestAPodOnANodeThatIsDrainedOrDueForDeletionIsLeftAloneUntilThatIsCalledOff(t *testing.T) {
 	node, namespace, pods := fleet(t, cluster, fakenode.Spec{})
 	sick := story.Holder(t, pods, "gpu-0")
 	controller := story.Start(t, cluster, dhc.Settings{Policy: dhc.Policy{Namespace: namespace}.Text()})
-	setCondition(t, node.Name, "DrainInProgress", corev1.ConditionTrue)
+	story.SetNodeCondition(t, cluster, node.Name, "DrainInProgress", corev1.ConditionTrue)
 	awaitLeaving := func(sign string) {
 		t.Helper()
 		realcluster.Eventually(t, 20*time.Second, "the verdict names "+sign, func() error {
@@ -56,11 +42,11 @@ func TestAPodOnANodeThatIsDrainedOrDueForDeletionIsLeftAloneUntilThatIsCalledOff
 	node.Break(t, gpu, "gpu-0")
 	awaitLeaving("condition DrainInProgress")
 	controller.Stays(t, sick, 2*time.Second)
-	patchNode(t, node.Name, `{"spec":{"taints":[{"key":"ToBeDeletedByClusterAutoscaler","value":"1700000000","effect":"NoSchedule"}]}}`)
-	setCondition(t, node.Name, "DrainInProgress", corev1.ConditionFalse)
+	story.PatchNode(t, cluster, node.Name, `{"spec":{"taints":[{"key":"ToBeDeletedByClusterAutoscaler","value":"1700000000","effect":"NoSchedule"}]}}`)
+	story.SetNodeCondition(t, cluster, node.Name, "DrainInProgress", corev1.ConditionFalse)
 	awaitLeaving("taint ToBeDeletedByClusterAutoscaler")
 	controller.Stays(t, sick, 2*time.Second)
-	patchNode(t, node.Name, `{"spec":{"taints":null}}`)
+	story.PatchNode(t, cluster, node.Name, `{"spec":{"taints":null}}`)
 	story.AwaitReplacement(t, cluster, sick, 2)
 	story.ExpectEvictedOnce(t, controller, sick)
 }
@@ -68,7 +54,7 @@ func TestAPodOnANodeThatIsDrainedOrDueForDeletionIsLeftAloneUntilThatIsCalledOff
 // cordon cordons a node as kubectl does, and waits for the taint of kube-controller-manager, which says since when.
 func cordon(t *testing.T, node string) (added time.Time) {
 	t.Helper()
-	patchNode(t, node, `{"spec":{"unschedulable":true}}`)
+	story.PatchNode(t, cluster, node, `{"spec":{"unschedulable":true}}`)
 	realcluster.Eventually(t, 20*time.Second, "the cordon's taint has a time", func() error {
 		now, err := cluster.Client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
 		for _, taint := range now.Spec.Taints {

@@ -110,14 +110,7 @@ func madeAgain(t *testing.T, namespace string) []batchv1.Job {
 }
 
 func TestAJobThatDiedOfItsDeviceIsMadeAgainOnceAndNeverTwice(t *testing.T) {
-	component, err := realcluster.RepositoryFile("manifests/components/recreate-jobs/rbac-recreate-jobs.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, err := cluster.Kubectl("", "apply", "-f", component); err != nil {
-		t.Fatal(out, err)
-	}
-	t.Cleanup(func() { _, _ = cluster.Kubectl("", "delete", "-f", component) })
+	dhc.Apply(t, cluster, "manifests/components/recreate-jobs/rbac-recreate-jobs.yaml")
 	node, namespace, pods := training(t, 1)
 	policy, since := afterwards(namespace, ", recreate: Once"), time.Now()
 	controller := story.Start(t, cluster, dhc.Settings{Policy: policy})

@@ -276,14 +276,7 @@ func TestAJobWhoseEvictedPodSucceededIsToldSo(t *testing.T) {
 }
 
 func TestTheExampleMutatingAdmissionPolicyGivesNewJobsAPodFailurePolicy(t *testing.T) {
-	file, err := realcluster.RepositoryFile("manifests/examples/jobs/job-failure-policy.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, err := cluster.Kubectl("", "apply", "-f", file); err != nil {
-		t.Fatal(out, err)
-	}
-	t.Cleanup(func() { _, _ = cluster.Kubectl("", "delete", "-f", file) })
+	dhc.Apply(t, cluster, "manifests/examples/jobs/job-failure-policy.yaml")
 	namespace := cluster.Namespace(t)
 	count := 0
 	realcluster.Eventually(t, 30*time.Second, "a new Job has the rule", func() error {

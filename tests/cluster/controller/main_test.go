@@ -22,15 +22,7 @@ var cluster, withoutWatchList *realcluster.ControlPlane
 func TestMain(m *testing.M) {
 	realcluster.Main(m, func(planes []*realcluster.ControlPlane) error {
 		cluster, withoutWatchList = planes[0], planes[1]
-		if _, err := dhc.Binary(); err != nil {
-			return err
-		}
-		for _, cp := range planes {
-			if err := dhc.Install(cp); err != nil {
-				return err
-			}
-		}
-		return nil
+		return dhc.InstallOn(planes)
 	}, realcluster.Options{Name: "stories"}, realcluster.Options{Name: "without-watchlist", FeatureGates: map[string]bool{"WatchList": false}, ReplayAudit: true})
 }
 

@@ -132,7 +132,7 @@ func secretFile(t *testing.T, key string) string {
 }
 
 func TestAReceiverElsewhereIsToldOnceEachAndAgainWithTheSameIDsByTheNextLeader(t *testing.T) {
-	dhc.AllowHandOver(t, cluster)
+	dhc.Apply(t, cluster, dhc.HandOver)
 	to := newReceiver(t)
 	node, namespace, pods := fleet(t, cluster, fakenode.Spec{})
 	sick := story.Holder(t, pods, "gpu-0")
@@ -158,7 +158,7 @@ func TestAReceiverElsewhereIsToldOnceEachAndAgainWithTheSameIDsByTheNextLeader(t
 	if again := to.await(t, 2, "node.handed-over", "Node/"+node.Name); again[1] != handed[0] {
 		t.Errorf("the same hand-over has the ids %q", again)
 	}
-	patchNode(t, node.Name, fmt.Sprintf(`{"metadata":{"annotations":{"device-health.io/acknowledge":%q}}}`, time.Now().UTC().Format(time.RFC3339)))
+	story.PatchNode(t, cluster, node.Name, fmt.Sprintf(`{"metadata":{"annotations":{"device-health.io/acknowledge":%q}}}`, time.Now().UTC().Format(time.RFC3339)))
 	story.AwaitNodeCondition(t, cluster, node.Name, needsRepair, corev1.ConditionFalse, "DeviceHealthRecovered")
 	to.await(t, 1, "node.taken-back", "Node/"+node.Name)
 	to.noneWrong(t)

@@ -36,6 +36,19 @@ const (
 // OwnersRole is the role into which the control plane aggregates the rights to read owners.
 const OwnersRole = "device-health-controller-owners"
 
+// InstallOn looks for the program to test, and installs it on each control plane of a package.
+func InstallOn(planes []*realcluster.ControlPlane) error {
+	if _, err := Binary(); err != nil {
+		return err
+	}
+	for _, cp := range planes {
+		if err := Install(cp); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Install applies manifests/base with kubectl, as a user would, and waits until the aggregated role has its rules.
 func Install(cp *realcluster.ControlPlane) error {
 	base, err := realcluster.RepositoryFile("manifests/base")

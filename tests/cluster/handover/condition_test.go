@@ -34,7 +34,7 @@ func handingOver(namespace string) dhc.Settings {
 }
 
 func TestANodeIsHandedOverByAConditionThatEndsWithTheIncidentAndGoesWithUninstall(t *testing.T) {
-	dhc.AllowHandOver(t, cluster)
+	dhc.Apply(t, cluster, dhc.HandOver)
 	node, namespace, pods := fleet(t)
 	sick := story.Holder(t, pods, "gpu-0")
 	controller := story.Start(t, cluster, handingOver(namespace))
@@ -51,12 +51,12 @@ func TestANodeIsHandedOverByAConditionThatEndsWithTheIncidentAndGoesWithUninstal
 		return nil
 	})
 	// Others write the node's status meanwhile: the condition stays, and ours is written once.
-	setCondition(t, node.Name, "example.com/Other", corev1.ConditionTrue)
+	story.SetNodeCondition(t, cluster, node.Name, "example.com/Other", corev1.ConditionTrue)
 	controller.Stays(t, sick, 3*time.Second)
 	if codes := conditionWrites(t, controller); fmt.Sprint(codes) != "[200]" {
 		t.Errorf("writes of conditions: %v", codes)
 	}
-	patchNode(t, node.Name, fmt.Sprintf(`{"metadata":{"annotations":{"device-health.io/acknowledge":%q}}}`, time.Now().UTC().Format(time.RFC3339)))
+	acknowledge(t, node.Name)
 	ended := story.AwaitNodeCondition(t, cluster, node.Name, needsRepair, corev1.ConditionFalse, "DeviceHealthRecovered")
 	if ended.LastTransitionTime.Before(&stands.LastTransitionTime) {
 		t.Errorf("it ended at %s and began at %s", ended.LastTransitionTime, stands.LastTransitionTime)
@@ -69,7 +69,7 @@ func TestANodeIsHandedOverByAConditionThatEndsWithTheIncidentAndGoesWithUninstal
 }
 
 func TestAConditionOfTheSameTypeThatAnotherWritesIsLeftToHim(t *testing.T) {
-	dhc.AllowHandOver(t, cluster)
+	dhc.Apply(t, cluster, dhc.HandOver)
 	node, namespace, _ := fleet(t)
 	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":%q},"status":{"conditions":[{"type":%q,"status":"False","reason":"AllWell"}]}}`, node.Name, needsRepair)
 	_, err := cluster.Client.CoreV1().Nodes().Patch(t.Context(), node.Name, types.ApplyPatchType, []byte(body), metav1.PatchOptions{FieldManager: "npd"}, "status")
@@ -102,7 +102,7 @@ func TestWithoutTheComponentForItNoNodeIsHandedOverAndThatIsSaidOnce(t *testing.
 
 // The words of Karpenter's provider for AWS and of EKS: a condition that is False when the node is bad.
 func TestAQuarantinedDeviceHandsItsNodeOverInTheWordsOfWhoeverRepairsIt(t *testing.T) {
-	dhc.AllowHandOver(t, cluster)
+	dhc.Apply(t, cluster, dhc.HandOver)
 	node, namespace, pods := fleet(t)
 	sick := story.Holder(t, pods, "gpu-0")
 	policy := dhc.Policy{Namespace: namespace, NoEvict: true, Taint: "{node: NoSchedule, nodeAtLeast: {devices: 1, percent: 1}}",
@@ -123,6 +123,6 @@ func TestAQuarantinedDeviceHandsItsNodeOverInTheWordsOfWhoeverRepairsIt(t *testi
 		t.Errorf("it says %q, not %q", bad.Message, want)
 	}
 	controller.Stays(t, sick, 3*time.Second)
-	patchNode(t, node.Name, fmt.Sprintf(`{"metadata":{"annotations":{"device-health.io/acknowledge":%q}}}`, time.Now().UTC().Format(time.RFC3339)))
+	acknowledge(t, node.Name)
 	story.AwaitNodeCondition(t, cluster, node.Name, "AcceleratedHardwareReady", corev1.ConditionTrue, "DeviceHealthRecovered")
 }

@@ -58,12 +58,7 @@ func withDefinition(t *testing.T, definition, name string) {
 func withObjects(t *testing.T, role string) {
 	t.Helper()
 	for _, file := range []string{"rbac-hand-over-resource.yaml", role} {
-		path, err := realcluster.RepositoryFile("manifests/components/hand-over-resource/" + file)
-		must(t, err)
-		if out, err := cluster.Kubectl("", "apply", "-f", path); err != nil {
-			t.Fatal(out, err)
-		}
-		t.Cleanup(func() { _, _ = cluster.Kubectl("", "delete", "-f", path) })
+		dhc.Apply(t, cluster, "manifests/components/hand-over-resource/"+file)
 	}
 	realcluster.Eventually(t, 30*time.Second, "the role is aggregated", func() error {
 		out, err := cluster.Kubectl("", "get", "clusterrole", "device-health-controller-hand-over-resource", "-o", "jsonpath={.rules}")
@@ -119,7 +114,7 @@ func objectWrites(t *testing.T, controller story.Run, resource string) (writes [
 
 func acknowledge(t *testing.T, node string) {
 	t.Helper()
-	patchNode(t, node, fmt.Sprintf(`{"metadata":{"annotations":{"device-health.io/acknowledge":%q}}}`, time.Now().UTC().Format(time.RFC3339)))
+	story.PatchNode(t, cluster, node, fmt.Sprintf(`{"metadata":{"annotations":{"device-health.io/acknowledge":%q}}}`, time.Now().UTC().Format(time.RFC3339)))
 }
 
 func awaitNoVerdict(t *testing.T, controller story.Run, name, reason string) {

@@ -25,10 +25,7 @@ var cluster *realcluster.ControlPlane
 func TestMain(m *testing.M) {
 	realcluster.Main(m, func(planes []*realcluster.ControlPlane) error {
 		cluster = planes[0]
-		if _, err := dhc.Binary(); err != nil {
-			return err
-		}
-		return dhc.Install(cluster)
+		return dhc.InstallOn(planes)
 	}, realcluster.Options{Name: "job-lag", ControllerProxy: true})
 }
 

@@ -35,10 +35,7 @@ var manifests dhc.Manifests
 func TestMain(m *testing.M) {
 	realcluster.Main(m, func(planes []*realcluster.ControlPlane) (err error) {
 		cluster = planes[0]
-		if _, err := dhc.Binary(); err != nil {
-			return err
-		}
-		if err := dhc.Install(cluster); err != nil {
+		if err := dhc.InstallOn(planes); err != nil {
 			return err
 		}
 		manifests, err = dhc.ReadManifests(cluster)

@@ -24,13 +24,7 @@ var cluster, grouping *realcluster.ControlPlane
 func TestMain(m *testing.M) {
 	realcluster.Main(m, func(planes []*realcluster.ControlPlane) error {
 		cluster, grouping = planes[0], planes[1]
-		if _, err := dhc.Binary(); err != nil {
-			return err
-		}
-		if err := dhc.Install(grouping); err != nil {
-			return err
-		}
-		return dhc.Install(cluster)
+		return dhc.InstallOn(planes)
 	}, realcluster.Options{Name: "owners", Owners: true},
 		realcluster.Options{Name: "grouping", RuntimeConfig: "scheduling.k8s.io/v1beta1=true", FeatureGates: genericWorkload, ControllerGates: genericWorkload})
 }

@@ -45,14 +45,7 @@ func TestWithoutPatchOfJobsNoRetryIsGivenAndThePodIsHeld(t *testing.T) {
 
 // What `recreate: Once` needs is a component of its own: without it a dead Job stays dead, which is said on it, and all else goes on.
 func TestADeadJobIsMadeAgainOnlyWithTheComponentForIt(t *testing.T) {
-	component, err := realcluster.RepositoryFile("manifests/components/recreate-jobs/rbac-recreate-jobs.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, err := cluster.Kubectl("", "apply", "-f", component); err != nil {
-		t.Fatal(out, err)
-	}
-	t.Cleanup(func() { _, _ = cluster.Kubectl("", "delete", "-f", component) })
+	dhc.Apply(t, cluster, "manifests/components/recreate-jobs/rbac-recreate-jobs.yaml")
 	for name, granted := range map[string]bool{"without it": false, "with it": true} {
 		t.Run(name, func(t *testing.T) {
 			namespace := cluster.Namespace(t)

@@ -31,13 +31,8 @@ var manifests dhc.Manifests
 func TestMain(m *testing.M) {
 	realcluster.Main(m, func(planes []*realcluster.ControlPlane) (err error) {
 		cluster, withoutWatchList = planes[0], planes[1]
-		if _, err := dhc.Binary(); err != nil {
+		if err := dhc.InstallOn(planes); err != nil {
 			return err
-		}
-		for _, cp := range planes {
-			if err := dhc.Install(cp); err != nil {
-				return err
-			}
 		}
 		manifests, err = dhc.ReadManifests(cluster)
 		return err

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"device-health.io/controller/tests/cluster/realcluster"
 )
@@ -36,4 +37,18 @@ func AwaitNodeCondition(t *testing.T, cluster *realcluster.ControlPlane, node, k
 		return nil
 	})
 	return NodeCondition(t, cluster, node, kind)
+}
+
+// PatchNode changes a node as an administrator's tool does.
+func PatchNode(t *testing.T, cluster *realcluster.ControlPlane, node, body string, subresources ...string) {
+	t.Helper()
+	if _, err := cluster.Client.CoreV1().Nodes().Patch(t.Context(), node, types.StrategicMergePatchType, []byte(body), metav1.PatchOptions{}, subresources...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// SetNodeCondition writes a condition of the node as one who maintains it does.
+func SetNodeCondition(t *testing.T, cluster *realcluster.ControlPlane, node, kind string, status corev1.ConditionStatus) {
+	t.Helper()
+	PatchNode(t, cluster, node, fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"reason":"Maintenance"}]}}`, kind, status), "status")
 }

@@ -37,15 +37,7 @@ var noRules = map[string]bool{"DRADeviceTaintRules": false}
 func TestMain(m *testing.M) {
 	realcluster.Main(m, func(planes []*realcluster.ControlPlane) error {
 		cluster, withoutRules, betaOnly = planes[0], planes[1], planes[2]
-		if _, err := dhc.Binary(); err != nil {
-			return err
-		}
-		for _, cp := range planes {
-			if err := dhc.Install(cp); err != nil {
-				return err
-			}
-		}
-		return nil
+		return dhc.InstallOn(planes)
 	}, realcluster.Options{Name: "taints"}, realcluster.Options{Name: "without-rules", RuntimeConfig: "resource.k8s.io/v1/devicetaintrules=false", ControllerGates: noRules},
 		realcluster.Options{Name: "v1beta2-only", RuntimeConfig: "resource.k8s.io/v1/devicetaintrules=false,resource.k8s.io/v1beta2=true", ControllerGates: noRules})
 }

@@ -19,14 +19,6 @@ var cluster, restored *realcluster.ControlPlane
 func TestMain(m *testing.M) {
 	realcluster.Main(m, func(planes []*realcluster.ControlPlane) error {
 		cluster, restored = planes[0], planes[1]
-		if _, err := dhc.Binary(); err != nil {
-			return err
-		}
-		for _, cp := range planes {
-			if err := dhc.Install(cp); err != nil {
-				return err
-			}
-		}
-		return nil
+		return dhc.InstallOn(planes)
 	}, realcluster.Options{Name: "view"}, realcluster.Options{Name: "restored"})
 }

@@ -8,7 +8,6 @@
 
 #include "base/now.h"
 #include "tests/support/core/coverage.h"
-#include "tests/support/core/tape.h"
 
 namespace dhc::test {
 
@@ -22,10 +21,9 @@ inline int schedule_number(const char* variable, int otherwise) {
 inline int schedule_count() { return schedule_number("DHC_SCHEDULES", 500); }
 inline int first_schedule() { return schedule_number("DHC_FIRST_SCHEDULE", 0); }
 
-/// Runs every schedule of this kind that is asked for, and counts what they reach. Each fourth recording is compared.
+/// Runs every schedule of this kind that is asked for, and counts what they reach.
 template <class Run>
 void run_schedules(const std::string& kind, const Run& run) {
-  const Tape::Sample sample;
   Coverage coverage(kind, first_schedule(), schedule_count());
   for (int seed = first_schedule(); seed < schedule_count(); ++seed) {
     CAPTURE(seed);

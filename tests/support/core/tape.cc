@@ -14,6 +14,7 @@
 #include "app/record/lines.h"
 #include "app/record/rerun.h"
 #include "base/rfc3339.h"
+#include "tests/support/core/coverage.h"
 
 namespace dhc::test {
 
@@ -33,12 +34,7 @@ void keep(const std::string& text) {
   if (!file) FAIL_CHECK("a recording could not be kept in DHC_RECORDINGS");
 }
 
-int samples = 0;
-
 }  // namespace
-
-Tape::Sample::Sample() { ++samples; }
-Tape::Sample::~Sample() { --samples; }
 
 Tape::Tape(Controller& controller) : reel_(std::make_shared<Reel>()) {
   reel_->text = record::file_line("test", 1).text;
@@ -61,7 +57,7 @@ Tape::~Tape() {
   keep(reel_->text);
   static const bool few = std::getenv("DHC_FEW_PLANS") != nullptr;
   static unsigned number_of_tape = 0;
-  const unsigned one_of = few ? 8 : samples > 0 ? 4 : 1;
+  const unsigned one_of = few ? 8 : Coverage::running() != nullptr ? 4 : 1;
   if (number_of_tape++ % one_of != 0) return;
   record::Rerun rerun;
   std::string_view rest = reel_->text;

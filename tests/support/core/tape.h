@@ -10,7 +10,8 @@ namespace dhc::test {
 /// Records a controller from its first message, and at the end gives the recording to another one, which must decide
 /// the same at every moment: the test fails where it does not. A recording that grows beyond `kLongest`, or that has
 /// answers to actions of somebody else or bytes that are no text, is not compared; where the environment has
-/// DHC_FEW_PLANS, only each eighth is, and of random schedules each fourth. Recordings that tell of an eviction or of a
+/// DHC_FEW_PLANS, only each eighth is, and of random schedules, which are much alike,
+/// each fourth. Recordings that tell of an eviction or of a
 /// credit are left in the folder that DHC_RECORDINGS names, for `tests/model/conform`.
 class Tape {
  public:
@@ -21,15 +22,6 @@ class Tape {
   ~Tape();
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
-
-  /// While one lives, only each fourth is compared: what is recorded meanwhile is much alike.
-  class Sample {
-   public:
-    Sample();
-    ~Sample();
-    Sample(const Sample&) = delete;
-    Sample& operator=(const Sample&) = delete;
-  };
 
   /// A whole file; empty: too long, or not to be compared.
   [[nodiscard]] std::string text() const;
