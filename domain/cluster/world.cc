@@ -153,7 +153,10 @@ bool World::apply_one(k8s::Snapshot&& snapshot, const Now& now) {
       break;
     case k8s::Kind::Job:
       // A credit that a restore has taken away was taken by nobody, and is owed again.
-      if (snapshot.went_back) recreations_.forget_all();
+      if (snapshot.went_back) {
+        recreations_.forget_all();
+        note_failures_anew(now);
+      }
       for (const auto& uid :
            stale_keys(jobs_, uid_of, snapshot.went_back ? std::vector<k8s::Object>() : snapshot.objects, unreadable)) {
         drop_job(uid);
@@ -362,7 +365,7 @@ bool World::drop_pod(const SharedText& uid, const Now& now) {
   if (is_live(record.pod)) note_lost_replacement(record.pod, now);
   index_owned_pod(record.pod, false);
   index_gang(record.pod, false);
-  note_departure(record.pod, now);
+  note_departure(record, now);
   speakers_.remove(record.pod.node_name, record.heard);
   if (has_disputed_device(record.held_devices)) pools_may_be_stale_ = true;
   for (const auto& held_device : record.held_devices) {

@@ -21,6 +21,7 @@
 #include "domain/cluster/health_tracker.h"
 #include "domain/cluster/held_cards.h"
 #include "domain/cluster/inventory.h"
+#include "domain/cluster/lost_pods.h"
 #include "domain/cluster/lost_replacements.h"
 #include "domain/cluster/node_books.h"
 #include "domain/cluster/noted_jobs.h"
@@ -83,7 +84,7 @@ struct PodRecord {
                                         ///< pod's end (seen on 1.37.1).
   SlimVector<Heard> heard;              ///< What the speakers have counted of it.
   bool was_live = false;                ///< A kubelet ran it when we last drew conclusions.
-  bool was_ended = false;               ///< None did.
+  bool was_lost = false;                ///< It has been noted as failed.
   bool readable = true;                 ///< False: its last version could not be read, nothing may be decided on it.
   k8s::SharedOptional<ConditionWords> told;  ///< What our condition on it says, if it is True.
   SlimVector<ReportDoubt> doubts;            ///< What the kubelet says of it that is laid on no device.
@@ -124,7 +125,6 @@ struct JobRecord {
   std::map<std::string, CreditSeen> credit_seen;  ///< By pod UID.
   std::map<std::string, RemovedCredit> removed;   ///< By pod UID, of pods that are still remembered.
   std::optional<Reverted> reverted;               ///< None: another client has not taken a credit back lately.
-  std::map<SharedText, MonoTime> failed;          ///< Pods of it, by UID, that were first seen failed within a minute.
 };
 
 /// A Job's pod that has ended, or any pod that a kubelet rejected. Kept in memory for an hour, the newest few thousand:
@@ -221,6 +221,8 @@ class World {
   [[nodiscard]] std::size_t claim_count() const { return claims_.size(); }
   /// UIDs of the pods of a gang, by its key, sorted.
   [[nodiscard]] const SortedTexts& members_of(std::string_view gang) const;
+  /// Its pods that were lost lately.
+  [[nodiscard]] const std::map<SharedText, LostPod, std::less<>>& lost_pods_of(const k8s::Job& job) const;
   /// Whose replacements end before they run, because of nodes with our taint.
   [[nodiscard]] const LostReplacements& lost_replacements() const { return lost_replacements_; }
   /// Whether the pod is of a PodGroup that is disrupted only as a whole; false also for one that is not known.
@@ -382,8 +384,9 @@ class World {
   void forget_ending(const std::string& uid);
   [[nodiscard]] bool had_room(const k8s::Pod& pod) const;
   void note_admitted(const k8s::Pod& pod);
-  void note_departure(const k8s::Pod& pod, const Now& now);
-  void note_failure(const k8s::Pod& pod, const Now& now);
+  void note_departure(const PodRecord& record, const Now& now);
+  void note_failure(PodRecord& record, const Now& now);
+  void note_failures_anew(const Now& now);
   [[nodiscard]] bool is_heard_since(KindSet kinds, std::optional<MonoTime> due) const;
   void note_removed(JobRecord& record, const RetryCredits& before) const;
   bool apply_one(k8s::Told&& word, const Now& now);
@@ -480,6 +483,7 @@ class World {
   Recreations recreations_;
   StringIndex<SortedTexts> job_pods_;    // by the Job's identity
   StringIndex<SortedTexts> other_pods_;  // by the identity of their controller, if it is no Job
+  LostPods lost_pods_;
   LostReplacements lost_replacements_;
   std::map<std::string, PodEnding, std::less<>> endings_;  // by pod UID
   StringIndex<SortedTexts> job_endings_;                   // by the Job's identity

@@ -136,17 +136,42 @@ void World::note_removed(JobRecord& record, const RetryCredits& before) const {
   }
 }
 
-/// Also of a pod whose kubelet has not named its device: it ends a Job as any other does.
-void World::note_failure(const k8s::Pod& pod, const Now& now) {
-  constexpr Millis kKept = std::chrono::minutes(1);
-  if (pod.phase != k8s::PodPhase::Failed || !is_job_pod(pod) || job_of(pod.meta) == nullptr) return;
-  auto& failed = jobs_.find(pod.meta.controller->uid)->second.failed;
-  std::erase_if(failed, [&](const auto& entry) { return now.mono - entry.second >= kKept; });
-  failed.emplace(pod.meta.uid, now.mono);
+/// Also of a pod whose kubelet has not named its device, or whose Job is not known yet.
+void World::note_failure(PodRecord& record, const Now& now) {
+  const auto& pod = record.pod;
+  const bool has_failed = pod.phase == k8s::PodPhase::Failed;
+  if (!is_job_pod(pod) || record.was_lost == has_failed) return;
+  record.was_lost = has_failed;
+  const auto job = pod.meta.controller_identity();
+  if (!has_failed) return lost_pods_.take_back(job, pod.meta.uid);
+  lost_pods_.note(job, pod.meta.uid,
+                  {.at = now.mono, .end = {.conditions = pod.conditions, .exits = pod.exits}, .was_seen = true});
 }
 
-void World::note_departure(const k8s::Pod& pod, const Now& now) {
-  if (!is_job_pod(pod) || job_of(pod.meta) == nullptr) return;
+/// A Job that was restored may have counted none of them.
+void World::note_failures_anew(const Now& now) {
+  for (auto& [uid, record] : pods_) {
+    record.was_lost = false;
+    note_failure(record, now);
+  }
+}
+
+const std::map<SharedText, LostPod, std::less<>>& World::lost_pods_of(const k8s::Job& job) const {
+  return lost_pods_.of(job.meta.identity());
+}
+
+void World::note_departure(const PodRecord& record, const Now& now) {
+  const auto& pod = record.pod;
+  if (!is_job_pod(pod)) return;
+  // Also of one that was force-deleted, or whose last version came with its end: with its finalizer gone its Job may
+  // have counted it, or not yet.
+  if (!record.was_lost && pod.phase != k8s::PodPhase::Succeeded) {
+    lost_pods_.note(pod.meta.controller_identity(), pod.meta.uid,
+                    {.at = now.mono,
+                     .end = {.conditions = pod.conditions, .exits = pod.exits},
+                     .was_seen = pod.phase == k8s::PodPhase::Failed});
+  }
+  if (job_of(pod.meta) == nullptr) return;
   auto& credit_seen = jobs_.at(pod.meta.controller->uid).credit_seen;
   const auto seen = credit_seen.find(pod.meta.uid);
   if (seen == credit_seen.end()) return;

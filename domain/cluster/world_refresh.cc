@@ -65,6 +65,7 @@ void World::refresh(const Now& now) {
   for (auto& key : tracker_.forget(now)) touched_.device(std::move(key));
   follow_ailing(now);
   forget_endings(now);
+  lost_pods_.forget(now);
 }
 
 void World::keep_deallocated(const PodRecord& record, Resolution& resolved) const {
@@ -92,7 +93,7 @@ void World::refresh_pod(const SharedText& uid, const Now& now) {
   auto& record = found->second;
   touch(record.pod);
   if (!is_live(record.pod)) note_ending(record, now);
-  if (!is_live(record.pod) && !std::exchange(record.was_ended, true)) note_failure(record.pod, now);
+  note_failure(record, now);
   record.was_live = is_live(record.pod);
   auto resolved = resolve_held_devices(
       record.pod, [this](std::string_view ns, std::string_view name) { return claim(claim_key(ns, name)); });

@@ -45,6 +45,8 @@ struct RetryTerms {
   std::string job_version = {};
   bool has_credit = false;                 ///< The pod's credit must stand in the Job's record, and its limit with it.
   std::optional<std::int64_t> limit = {};  ///< What `backoffLimit` must be at least, where no record says it.
+  /// Where nothing pays for the loss: losses of other pods that the Job may count yet, on top of those that it has.
+  std::optional<std::int64_t> uncounted = {};
   friend bool operator==(const RetryTerms&, const RetryTerms&) = default;
 };
 

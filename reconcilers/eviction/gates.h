@@ -94,6 +94,8 @@ class Gates {
 
   /// The pod goes in this turn.
   void note_chosen(const std::string& uid) { chosen_.insert(uid); }
+  /// The UIDs of the pods that go by this plan.
+  [[nodiscard]] const std::set<std::string>& chosen() const { return chosen_; }
   /// It follows others of its gang in this turn, past the limits: what it takes of them is not there for others.
   void note_following(const AffectedPod& member) {
     note_chosen(member.pod().meta.uid);

@@ -249,7 +249,7 @@ class Planner {
          .device = to_string(affected.key),
          .policy = affected.policy->name,
          .signal = signal_of(affected, input_.world),
-         .retry = retry_terms_of(affected, input_),
+         .retry = retry_terms_of(affected, input_, gates_.chosen()),
          .notice = terms ? std::optional(std::move(terms->given)) : std::nullopt,
          .decided_at = input_.now.wall});
     auto message = patience_ended(affected, input_);

@@ -10,6 +10,7 @@
 #include "domain/contract/names.h"
 #include "reconcilers/shared/failure_outlook.h"
 #include "reconcilers/shared/job_credit.h"
+#include "reconcilers/shared/job_end.h"
 #include "reconcilers/shared/retry_rules.h"
 
 namespace dhc::eviction {
@@ -28,7 +29,8 @@ std::optional<std::string> credit_missing(const k8s::Job& fresh, const std::stri
 
 }  // namespace
 
-std::optional<RetryTerms> retry_terms_of(const AffectedPod& affected, const PlanInput& input) {
+std::optional<RetryTerms> retry_terms_of(const AffectedPod& affected, const PlanInput& input,
+                                         const std::set<std::string>& going) {
   const auto& pod = affected.pod();
   const auto* record = job_of(pod, input.world);
   if (record == nullptr || k8s::is_ending(record->job) || record->job.meta.deletion) return std::nullopt;
@@ -49,6 +51,7 @@ std::optional<RetryTerms> retry_terms_of(const AffectedPod& affected, const Plan
   if (outlook_of_eviction(job, pod, false).counts == Counts::Never || job.backoff_limit >= kLimitless)
     return std::nullopt;
   terms.limit = job.backoff_limit;
+  terms.uncounted = uncounted_losses(pod, *record, input, going);
   return terms;
 }
 
@@ -63,6 +66,9 @@ Status judge_retry(const EvictPod& action, const k8s::Job& fresh) {
     found = credit_missing(fresh, action.uid);
   } else if (terms.limit && fresh.backoff_limit < *terms.limit) {
     found = fmt::format("has backoffLimit {}, and {} was seen", fresh.backoff_limit, *terms.limit);
+  } else if (terms.uncounted && fresh.failed + fresh.uncounted + *terms.uncounted >= fresh.backoff_limit) {
+    found = fmt::format("has lost {} pods of the {} that its backoffLimit bears, and {} more are going",
+                        fresh.failed + fresh.uncounted, fresh.backoff_limit, *terms.uncounted);
   }
   if (!found) return {};
   return fail(ErrorKind::Outdated, fmt::format("a fresh read shows that Job {} {}: pod {} was not evicted",

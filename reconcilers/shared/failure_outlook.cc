@@ -79,6 +79,18 @@ Counts outlook_of_exit(const k8s::Job& job, const k8s::Pod& pod, bool with_our_c
   return counts(job, ends);
 }
 
+Counts outlook_of_loss(const k8s::Job& job, const k8s::PodEnd& end, bool was_seen) {
+  if (job.failure_rules.empty()) return Counts::Maybe;
+  std::vector<k8s::PodEnd> ends = {end};
+  if (was_seen) return counts(job, ends);
+  for (const auto type : {"Ready", "ContainersReady"}) set_condition(ends.front().conditions, type, "False");
+  for (const auto code : own_codes(job)) {
+    ends.push_back(ends.front());
+    ends.back().exits = {{.container = {}, .code = code}};
+  }
+  return counts(job, ends);
+}
+
 Outlook outlook_of_eviction(const k8s::Job& job, const k8s::Pod& pod, bool with_our_condition) {
   auto end = evicted_end(pod, with_our_condition);
   std::vector<k8s::PodEnd> ends = {end};

@@ -24,6 +24,10 @@ struct Outlook {
 /// but it can make it one that may count. **Source:** KEP-3329: the first rule that matches decides.
 [[nodiscard]] Outlook outlook_of_eviction(const k8s::Job& job, const k8s::Pod& pod, bool with_our_condition);
 
+/// What it makes of a pod of the Job that was lost. Of one that was not seen to end, with the conditions that it had
+/// then, any exit code is possible, and none.
+[[nodiscard]] Counts outlook_of_loss(const k8s::Job& job, const k8s::PodEnd& end, bool was_seen);
+
 /// What it makes of a program that ends by itself with any code but 0, uninvited, with our condition on the pod or
 /// without.
 [[nodiscard]] Counts outlook_of_exit(const k8s::Job& job, const k8s::Pod& pod, bool with_our_condition);

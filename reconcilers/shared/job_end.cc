@@ -27,12 +27,20 @@ bool is_going(const k8s::Pod& pod, const PlanInput& input, const std::set<std::s
   return may_stand(input.requests.eviction(pod.meta.uid), input.now);
 }
 
+/// Of a pod that is going: by eviction, or as somebody deleted it.
+bool costs_nothing(const k8s::Job& job, const k8s::Pod& pod) {
+  if (!pod.meta.deletion) return outlook_of_eviction(job, pod, false).counts == Counts::Never;
+  return outlook_of_loss(job, {.conditions = pod.conditions, .exits = {}}, false) == Counts::Never;
+}
+
 /// Losses of the Job that it may not have counted yet.
 struct Uncounted {
   std::int64_t going = 0;
   std::int64_t ended = 0;
   std::int64_t promised = 0;      ///< To pods that run and are to go, each with a credit of its own.
   std::optional<MonoTime> until;  ///< When the first that has ended is counted for sure.
+
+  [[nodiscard]] std::int64_t all() const { return going + ended + promised; }
 };
 
 Uncounted uncounted(const k8s::Pod& pod, const JobRecord& record, const PlanInput& input,
@@ -49,23 +57,22 @@ Uncounted uncounted(const k8s::Pod& pod, const JobRecord& record, const PlanInpu
     const auto& other = world.pod(uid)->pod;
     if (uid == pod.meta.uid || !is_live(other)) continue;
     if (is_going(other, input, going)) {
-      ++found.going;
+      if (!costs_nothing(job, other)) ++found.going;
     } else if (const auto* credit = record.credits.find(uid);
                credit != nullptr && credit->state == RetryCredit::State::Given) {
       ++found.promised;
     }
   }
-  for (const auto& uid : world.endings_of_job(job)) {
-    const auto& ending = world.endings().find(uid)->second;
-    if (ending.pod.phase != k8s::PodPhase::Succeeded) ends(ending.at.mono + kCountedLate);
-  }
-  for (const auto& [uid, at] : record.failed) {
-    if (uid != pod.meta.uid && !world.endings().contains(uid)) ends(at + kCountedLate);
+  const auto& lost_pods = world.lost_pods_of(job);
+  for (const auto& [uid, lost] : lost_pods) {
+    if (uid != pod.meta.uid && outlook_of_loss(job, lost.end, lost.was_seen) != Counts::Never)
+      ends(lost.at + kCountedLate);
   }
   // Of a pod of which this process knows nothing else: it went while another led.
   const auto began = input.requests.began_at();
   for (const auto& credit : record.credits.credits) {
-    const bool is_known = world.pod(credit.pod_uid) != nullptr || world.endings().contains(credit.pod_uid);
+    const bool is_known = world.pod(credit.pod_uid) != nullptr || world.endings().contains(credit.pod_uid) ||
+                          lost_pods.contains(credit.pod_uid);
     if (credit.state != RetryCredit::State::Given || is_known) continue;
     auto counted_at = shown_as_counted_at(record, credit, world);
     if (!counted_at && began) counted_at = began->mono + kCountedLate;
@@ -85,7 +92,7 @@ std::optional<End> end_by(const k8s::Pod& pod, const JobRecord& record, const Pl
   if (job.backoff_limit >= kLimitless) return std::nullopt;
   const auto others = uncounted(pod, record, input, going);
   const auto failed = job.failed + job.uncounted;
-  if (failed + others.going + others.ended + others.promised < job.backoff_limit) return std::nullopt;
+  if (failed + others.all() < job.backoff_limit) return std::nullopt;
   auto why = fmt::format("backoffLimit is {}, {} of its pods have failed and {} more are going", job.backoff_limit,
                          failed, others.going + others.ended);
   if (others.promised > 0) why += fmt::format(", and {} retries are for other pods on bad devices", others.promised);
@@ -110,6 +117,11 @@ HoldReason hold_of(const End& end, const k8s::Job& job, const RetryRules& rules,
 }
 
 }  // namespace
+
+std::int64_t uncounted_losses(const k8s::Pod& pod, const JobRecord& record, const PlanInput& input,
+                              const std::set<std::string>& going) {
+  return uncounted(pod, record, input, going).all();
+}
 
 std::optional<MonoTime> shown_as_counted_at(const JobRecord& record, const RetryCredit& credit, const World& world) {
   const auto ending = world.endings().find(credit.pod_uid);

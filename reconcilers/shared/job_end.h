@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,6 +16,10 @@ namespace dhc {
 /// deleted counts as one.
 [[nodiscard]] std::optional<HoldReason> held_for_job_end(const AffectedPod& affected, const PlanInput& input,
                                                          const std::set<std::string>& going);
+
+/// Losses of the Job's other pods that it may not have counted yet: of pods that have gone, are going, or are to go.
+[[nodiscard]] std::int64_t uncounted_losses(const k8s::Pod& pod, const JobRecord& record, const PlanInput& input,
+                                            const std::set<std::string>& going);
 
 /// From when on the Job's own watch has shown that it has counted the pod of this credit, which is there no more: the
 /// pod's watch may be ahead of it, and a new process has seen neither. None: it is not known when the pod went.

@@ -397,6 +397,16 @@ std::string end_of(const EvictPod& action, Result<k8s::Response> job) {
 
 }  // namespace
 
+TEST_CASE("A pod whose loss nothing pays for goes while the fresh Job can spare it, whatever the watch showed") {
+  auto action = job_action();
+  action.retry->limit = 3;
+  action.retry->uncounted = 1;
+  CHECK(end_of(action, ok(job_text(3, 1, ""))) == "done");
+  CHECK(end_of(action, ok(job_text(3, 2, ""))) == "Outdated");
+  CHECK(end_of(action, ok(job_text(4, 2, ""))) == "done");
+  CHECK(end_of(action, ok(job_text(2, 0, ""))) == "Outdated");
+}
+
 TEST_CASE("A pod that goes on its Job's credit goes while the Job has it") {
   using State = RetryCredit::State;
   auto action = job_action();
