@@ -20,7 +20,7 @@ func grafanas(text string) error {
 }
 
 func TestTheDashboardIsOneByGrafanasOwnSchema(t *testing.T) {
-	text := read(t, "manifests/components/dashboard/device-health.json")
+	text := read(t, boardFile)
 	if err := grafanas(text); err != nil {
 		t.Fatal(err)
 	}

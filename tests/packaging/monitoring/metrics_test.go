@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +19,9 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// page is what the running program says on /metrics. Its cluster does not answer: the page is there all the same.
-func page(t *testing.T) string {
+// page is what the running program says on /metrics, once these metrics or series have a number there. Its cluster does not answer: the page is there all
+// the same.
+func page(t *testing.T, awaited ...string) string {
 	t.Helper()
 	binary := os.Getenv("DHC_BINARY")
 	if binary == "" {
@@ -51,7 +53,18 @@ contexts: [{name: nowhere, context: {cluster: nowhere, user: nobody}}]
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
 		if at := address.FindString(lines.Text()); at != "" && strings.Contains(lines.Text(), "metrics") {
-			return get(t, "http://"+at+"/metrics")
+			for text := ""; ; time.Sleep(10 * time.Millisecond) {
+				text = "\n" + get(t, "http://"+at+"/metrics")
+				missing := slices.DeleteFunc(slices.Clone(awaited), func(name string) bool {
+					return strings.Contains(text, "\n"+name+"{") || strings.Contains(text, "\n"+name+" ")
+				})
+				if len(missing) == 0 {
+					return text
+				}
+				if ctx.Err() != nil {
+					t.Fatalf("the page never had %v:\n%s", missing, text)
+				}
+			}
 		}
 	}
 	t.Fatal("the program never said where its metrics are")
