@@ -59,7 +59,7 @@ std::optional<TaintWord> standing_word(const std::vector<SliceTaint>& taints, co
     if (!is_standing(one) || !fits_any(one, wanted)) continue;
     if (!word) {
       word.emplace();
-      word->key = one.taint.key;
+      word->taint = one.taint;
       begin_with(*word, one);
     }
     word->said += (word->said.empty() ? "" : ", ") + to_string(one.taint);
@@ -82,7 +82,7 @@ std::optional<TaintWord> word_under(const SliceTaint& standing, const std::vecto
                        .from_the_start = one.from_the_start,
                        .added = one.taint.time_added,
                        .unknown_from = one.until,
-                       .key = one.taint.key,
+                       .taint = one.taint,
                        .said = to_string(one.taint) + ", now " + to_string(standing.taint),
                        .overwritten = true};
     }
@@ -94,7 +94,7 @@ std::optional<TaintWord> word_under(const SliceTaint& standing, const std::vecto
 /// Of several keys that were written over the one whose incident is open, and else the one that stood last.
 std::optional<TaintWord> overwritten_word(const std::vector<SliceTaint>& taints, const Wanted& wanted,
                                           std::string_view open_key) {
-  const auto rank = [&](const TaintWord& word) { return std::pair(word.key == open_key, *word.unknown_from); };
+  const auto rank = [&](const TaintWord& word) { return std::pair(word.taint.key == open_key, *word.unknown_from); };
   std::optional<TaintWord> best;
   for (const auto& standing : taints) {
     auto word = is_standing(standing) ? word_under(standing, taints, wanted) : std::nullopt;
@@ -242,7 +242,8 @@ std::optional<TaintWord> DriverTaints::word_for(const DeviceKey& key, const std:
   auto word = standing_word(taints, wanted);
   if (!word) word = overwritten_word(taints, wanted, open_key);
   if (!word) return std::nullopt;
-  if (word->overwritten && word->key != open_key && now - *word->unknown_from >= kLongestUnknown) return std::nullopt;
+  if (word->overwritten && word->taint.key != open_key && now - *word->unknown_from >= kLongestUnknown)
+    return std::nullopt;
   if (hidden_at) word->unknown_from = std::min(*hidden_at, word->unknown_from.value_or(*hidden_at));
   follow_back(*word, taints, wanted);
   return word;

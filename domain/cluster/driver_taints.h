@@ -32,7 +32,7 @@ struct TaintWord {
   /// Since when nobody publishes the device, or another taint of the key stands that is not named: the driver has
   /// written over its word, and not taken it back.
   std::optional<MonoTime> unknown_from;
-  std::string key;           ///< Of the first of those that stand, or stood.
+  k8s::Taint taint;          ///< The first of those that stand, or stood.
   std::string said;          ///< `key=value:effect` of those that stand, or stood.
   bool overwritten = false;  ///< None that is named stands: another taint of the key was written over it.
 };

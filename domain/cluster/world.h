@@ -49,7 +49,7 @@ struct OpenIncident {
   bool forgotten = false;    ///< Its reporter or node is known to have begun anew since.
   bool vouched_for = false;  ///< An operator has acknowledged it: any Healthy will do.
   bool reported = true;      ///< The kubelet has called the device bad in it.
-  std::string taint_key;     ///< Of the driver's taint that a policy has named in it; empty: there was none.
+  k8s::Taint taint = {};     ///< The driver's that a policy has named in it; without a key: there was none.
   bool taint_seen = false;   ///< The driver has published the device ever since that taint was last seen.
   std::string said;          ///< The driver's words that opened it.
   std::string policy;        ///< Whose rules hold in it; empty: not known.
@@ -59,7 +59,7 @@ struct OpenIncident {
 
 /// A driver's taint in an open incident that the driver has not taken back by its own word.
 struct KeptTaint {
-  std::string key;
+  k8s::Taint taint;        ///< Without an effect: only its key is known.
   WallTime since;          ///< Of the incident.
   WallTime last_word;      ///< When the device was last called bad anew.
   std::string said;        ///< The driver's words that opened the incident.
@@ -435,6 +435,7 @@ class World {
   [[nodiscard]] bool has_reported_incident(const DeviceKey& key) const;
   /// It has been called bad, and its incident is not open yet.
   [[nodiscard]] bool is_called_bad(const DeviceKey& key, const DeviceState& state) const;
+  [[nodiscard]] bool is_reporter_known(const DeviceKey& key) const;
   /// A start of its reporter that is not seen yet may be behind its Healthy.
   [[nodiscard]] bool may_be_forgotten(const DeviceKey& key, const DeviceState& state) const;
   [[nodiscard]] std::optional<LastWord> last_word(const DeviceKey& key, const DeviceState& state) const;

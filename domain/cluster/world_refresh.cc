@@ -279,23 +279,32 @@ void World::refresh_device(const DeviceKey& key, const Now& now) {
   const auto word_before = word == nullptr ? std::nullopt : std::optional(*word);
   auto evidence = evidence_of(key, *state, now);
   if (evidence.health == k8s::Health::Unhealthy) believed_.erase(key);
-  // What a pod's condition remembers comes before what a driver says that began anew: a new process weighs that as the
-  // one before did.
+  // What a pod's condition alone remembers comes before what a driver says that began anew: a new process weighs that
+  // as the one before did, and gives a start that is told late the same time.
   const bool is_first_look = !state->seen_healthy && !state->unhealthy_since;
-  if (is_first_look && evidence.remembered && evidence.health == k8s::Health::Healthy) {
+  bool is_told_alone = is_first_look && evidence.remembered && evidence.health == k8s::Health::Healthy;
+  if (is_told_alone) {
     const auto reporter = reporter_of(key);
-    if (reporter && may_have_forgotten(*reporter, {.called_bad_at = *evidence.remembered}))
+    if (reporter && may_have_forgotten(*reporter, {.called_bad_at = *evidence.remembered})) {
       evidence.health = k8s::Health::Unknown;
+      is_told_alone = false;
+    }
   }
+  is_told_alone = is_told_alone && !has_reported_incident(key);
   if (evidence.health == k8s::Health::Healthy && is_forgotten(key, *state)) {
     doubted_.erase(key);
     evidence.forgotten = true;
     evidence.health = k8s::Health::Unknown;
     // Without its reporter's restart they would have heard what a pod before them heard, which may have ended by it.
     if (is_called_bad(key, *state)) std::ranges::move(evidence.healthy_by, std::back_inserter(evidence.witnesses));
-  } else if (evidence.says_healthy == true && may_be_forgotten(key, *state)) {
+  } else if (evidence.says_healthy == true &&
+             (is_told_alone ? is_reporter_known(key) : may_be_forgotten(key, *state))) {
     const auto since = doubted_.try_emplace(key, now.mono).first;
-    if (now.mono - since->second < settle_of(key)) evidence.health = k8s::Health::Unknown;
+    if (now.mono - since->second < settle_of(key)) {
+      evidence.health = k8s::Health::Unknown;
+      // Nothing opens by a memory that may be over.
+      if (is_told_alone) evidence.remembered.reset();
+    }
   } else {
     doubted_.erase(key);
   }

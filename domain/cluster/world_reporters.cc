@@ -42,7 +42,7 @@ void World::note_incident(const DeviceKey& key, std::optional<OpenIncident> inci
   touched_.device(key);
   dirty_devices_.insert(key);
   const bool ends_report = is_known && known->second.reported && !incident->reported;
-  incident->taint_key.empty() ? (void)by_taint_.erase(key) : (void)by_taint_.insert(key);
+  incident->taint.key.empty() ? (void)by_taint_.erase(key) : (void)by_taint_.insert(key);
   incidents_.insert_or_assign(key, *std::move(incident));
   if (ends_report) believe(key);
 }
@@ -148,14 +148,15 @@ bool World::is_called_bad(const DeviceKey& key, const DeviceState& state) const 
   return !has_reported_incident(key) && state.unhealthy_since && !believed_.contains(key);
 }
 
-bool World::may_be_forgotten(const DeviceKey& key, const DeviceState& state) const {
+/// Slices that are made anew come no later than what is said after them: of a DRA driver only its pod's start may.
+bool World::is_reporter_known(const DeviceKey& key) const {
   const bool is_plugin = key.source == DeviceKey::Source::Plugin;
-  // Slices that are made anew come no later than what is said after them.
-  const auto is_known = [&] {
-    return (is_plugin ? reporter_of(key) : reporters_.latest(key, inventory_.node_of(key))).has_value();
-  };
-  if (has_reported_incident(key)) return is_plugin || is_known();
-  return is_called_bad(key, state) && is_known();
+  return (is_plugin ? reporter_of(key) : reporters_.latest(key, inventory_.node_of(key))).has_value();
+}
+
+bool World::may_be_forgotten(const DeviceKey& key, const DeviceState& state) const {
+  if (has_reported_incident(key)) return key.source == DeviceKey::Source::Plugin || is_reporter_known(key);
+  return is_called_bad(key, state) && is_reporter_known(key);
 }
 
 /// Another boot of its node than the one under which it was called bad has reset the device.

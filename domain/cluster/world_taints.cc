@@ -23,12 +23,12 @@ void World::follow_kept_taints(const Now& now) {
   refreshed_at_ = now.mono;
   std::erase_if(bare_, [&](const auto& entry) {
     const auto incident = incidents_.find(entry.first);
-    const bool is_over = incident == incidents_.end() || !is_bare(inventory_, entry.first, incident->second.taint_key);
+    const bool is_over = incident == incidents_.end() || !is_bare(inventory_, entry.first, incident->second.taint.key);
     if (is_over) touched_.device(entry.first);
     return is_over;
   });
   for (const auto& key : by_taint_) {
-    if (!is_bare(inventory_, key, incidents_.at(key).taint_key)) continue;
+    if (!is_bare(inventory_, key, incidents_.at(key).taint.key)) continue;
     // The start of the driver's container comes by another watch than its slices, and has no order with them.
     const auto counts_at = now.mono + (reporter_of(key) ? settle_of(key) : Millis::zero());
     if (bare_.try_emplace(key, counts_at).second) touched_.device(key);
@@ -38,8 +38,8 @@ void World::follow_kept_taints(const Now& now) {
 std::optional<KeptTaint> World::kept_taint(const DeviceKey& key) const {
   const auto* incident = remembered(key);
   // What an operator vouches for is nobody's word any more, also where another taint was written over it.
-  if (incident == nullptr || incident->taint_key.empty() || incident->vouched_for) return std::nullopt;
-  KeptTaint kept{.key = incident->taint_key,
+  if (incident == nullptr || incident->taint.key.empty() || incident->vouched_for) return std::nullopt;
+  KeptTaint kept{.taint = incident->taint,
                  .since = incident->since,
                  .last_word = incident->word.called_bad_at,
                  .said = incident->said,

@@ -22,7 +22,7 @@ struct Signal {
   std::optional<MonoTime> unknown_from = {};  ///< Since when, if that is known.
   bool forgotten = false;                     ///< As of AffectedPod.
   SignalSource source = SignalSource::Report;
-  std::string taint_key = {};
+  k8s::Taint taint = {};
   std::string said;
 };
 
@@ -141,13 +141,13 @@ bool names_all_of_key(const Match& match, std::string_view taint_key) {
 /// Of a pod that held the device under a taint that its driver shows no more, and has not taken back.
 std::optional<Signal> kept_taint_signal(const Match& match, const KeptTaint* kept, const PodRecord& record,
                                         const HeldDevice& held_device, const Now& now) {
-  if (kept == nullptr || !names_key(match, kept->key)) return std::nullopt;
+  if (kept == nullptr || !names_key(match, kept->taint.key)) return std::nullopt;
   if (!held_until(record, held_device, kept->last_word)) return std::nullopt;
   return Signal{.since = moment_of(kept->since, now),
                 .unknown_now = true,
                 .forgotten = kept->forgotten,
                 .source = SignalSource::Taint,
-                .taint_key = kept->key,
+                .taint = kept->taint,
                 .said = kept->said};
 }
 
@@ -177,7 +177,7 @@ std::optional<Signal> taint_signal(const Match& match, const World& world, const
                 .unknown_from = word->unknown_from,
                 .forgotten = word->unknown_from && kept != nullptr && kept->forgotten,
                 .source = SignalSource::Taint,
-                .taint_key = std::move(word->key),
+                .taint = std::move(word->taint),
                 .said = std::move(word->said)};
 }
 
@@ -280,12 +280,19 @@ class Finder {
     return joined(std::move(signal), taint_signal(match, world_, record, held_device, kept, now_));
   }
 
-  /// The policy in whose incident the driver's taint is kept: what that one has named, by value and effect, may be none
-  /// of what another means by the same key. Null: no such policy, and whoever names the key keeps it.
-  const DevicePolicy* keeper_of(const KeptTaint& kept, const k8s::Pod& pod, const HeldDevice& held_device) const {
-    const auto found = std::ranges::find(policy_.policies, kept.policy, &DevicePolicy::name);
-    if (found == policy_.policies.end() || !names_key(found->match, kept.key)) return nullptr;
-    return covers_all(*found, pod, held_device) ? &*found : nullptr;
+  /// Whether the taint is one that this policy names. Where only its key is known, the policy in whose incident it is
+  /// kept says so, if it still names it, and whoever names every taint of that key.
+  bool keeps(const DevicePolicy& policy, const KeptTaint& kept, const k8s::Pod& pod,
+             const HeldDevice& held_device) const {
+    const auto& match = policy.match;
+    if (!kept.taint.effect.empty()) {
+      return std::ranges::any_of(match.device_taints, [&](const auto& one) { return one.fits(kept.taint); });
+    }
+    if (names_all_of_key(match, kept.taint.key)) return true;
+    const auto keeper = std::ranges::find(policy_.policies, kept.policy, &DevicePolicy::name);
+    const bool is_kept_elsewhere = keeper != policy_.policies.end() && names_key(keeper->match, kept.taint.key) &&
+                                   covers_all(*keeper, pod, held_device);
+    return !is_kept_elsewhere || &*keeper == &policy;
   }
 
   static bool is_forgotten_report(const Signal& signal, const DeviceState& state) {
@@ -297,11 +304,10 @@ class Finder {
     const auto* held_device = find_live_hold(record, key);
     if (held_device == nullptr || !seen_.insert({key, uid}).second) return;
     const auto kept = world_.kept_taint(key);
-    const auto* keeper = kept ? keeper_of(*kept, record->pod, *held_device) : nullptr;
     for (const auto& policy : policy_.policies) {
       if (!covers_all(policy, record->pod, *held_device)) continue;
-      const bool keeps = kept && (keeper == nullptr || keeper == &policy || names_all_of_key(policy.match, kept->key));
-      auto signal = signal_for(policy.match, state, *record, *held_device, keeps ? &*kept : nullptr);
+      const bool is_kept = kept && keeps(policy, *kept, record->pod, *held_device);
+      auto signal = signal_for(policy.match, state, *record, *held_device, is_kept ? &*kept : nullptr);
       if (!signal) continue;
       add_network(*signal, *held_device);
       Mode mode = effective_mode(&policy, policy_);
@@ -329,7 +335,7 @@ class Finder {
                         .unknown_now = signal->unknown_now,
                         .forgotten = signal->unknown_now && (signal->forgotten || is_forgotten_report(*signal, state)),
                         .source = signal->source,
-                        .taint_key = std::move(signal->taint_key),
+                        .taint = std::move(signal->taint),
                         .said = std::move(signal->said)});
       return;
     }

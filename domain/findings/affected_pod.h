@@ -30,8 +30,8 @@ struct AffectedPod {
   bool unknown_now = false;         ///< The device is Unknown just now: the incident stays, nothing is done.
   bool forgotten = false;           ///< It is so because its reporter began anew, and has not called it bad.
   SignalSource source = SignalSource::Report;
-  std::string taint_key;  ///< Of the driver's taint, if that says it.
-  std::string said;       ///< The driver's words.
+  k8s::Taint taint;  ///< The driver's, if that says it; without an effect only its key is known.
+  std::string said;  ///< The driver's words.
   /// Of a pod that holds no such device and goes because its gang does (`evict.groups: Together`): the pod for whose
   /// device it goes. Never among those that are found.
   const AffectedPod* goes_with = nullptr;

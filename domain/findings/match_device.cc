@@ -40,7 +40,7 @@ std::optional<TaintWord> taint_word(const Match& match, const World& world, cons
                                     const KeptTaint* open) {
   if (match.device_taints.empty() || !world.driver_taints().is_tainted(key)) return std::nullopt;  // of nearly all
   return world.driver_taints().word_for(key, match.device_taints, now.mono,
-                                        open == nullptr ? std::string_view() : open->key);
+                                        open == nullptr ? std::string_view() : open->taint.key);
 }
 
 bool is_called_bad_by_taint(const Policy& policy, const World& world, const DeviceKey& key, const Now& now) {

@@ -8,6 +8,7 @@
 #include "domain/contract/signal_source.h"
 #include "domain/history/evidence.h"
 #include "domain/history/incident_table.h"
+#include "k8s-client/model/meta.h"
 
 namespace dhc {
 
@@ -42,7 +43,8 @@ struct IncidentFacts {
   WallTime opened_at;                            ///< When it opened.
   std::optional<WallTime> first_opened_at = {};  ///< As that was before a clock was set back; none: it was not.
   SignalSource source = SignalSource::Report;    ///< What says that it is bad.
-  std::string taint_key;  ///< Of the driver's own taint that a policy has named in it; may be empty.
+  k8s::Taint taint = {};  ///< The driver's own that a policy has named in it. Without a key: none. Without an effect:
+                          ///< an earlier release has written down the key alone.
   std::optional<DriverTaint> driver_taint = {};
   WallTime called_bad_at;                          ///< When it was last called bad anew.
   std::optional<WallTime> called_healthy_at = {};  ///< When Healthy was first believed after that.

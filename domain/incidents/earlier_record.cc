@@ -17,7 +17,7 @@ IncidentFacts read_earlier_facts(StateReader& reader) {
   reader.flag("byClaim", by_driver);
   reader.flag("byTaint", by_taint);
   if (by_driver) facts.source = by_taint ? SignalSource::Taint : SignalSource::Claim;
-  reader.text("taintKey", facts.taint_key);
+  reader.text("taintKey", facts.taint.key);
   reader.time("since", facts.since);
   reader.time("openedAt", facts.opened_at);
   facts.called_bad_at = facts.opened_at;  // 0.1.0 does not say

@@ -301,7 +301,7 @@ void IncidentTurn::look_at_driver_taint(const DeviceKey& key, IncidentFacts& fac
   if (!driver) return set(facts.driver_taint, std::optional<DriverTaint>());
   if (!facts.driver_taint) return;
   // A later word of less weight is written over the fault, which is not taken back by that.
-  if (inventory.has_taint(key, facts.taint_key)) return set(facts.driver_taint->gone_at, std::optional<WallTime>());
+  if (inventory.has_taint(key, facts.taint.key)) return set(facts.driver_taint->gone_at, std::optional<WallTime>());
   if (!facts.driver_taint->gone_at) set(facts.driver_taint->gone_at, std::optional(now_.wall));
 }
 

@@ -268,7 +268,7 @@ std::optional<OpenIncident> IncidentStore::open_incident(const DeviceKey& key, c
                       .forgotten = is_forgotten(record),
                       .vouched_for = record.is_acknowledged(),
                       .reported = !is_drivers_own(facts->source),
-                      .taint_key = facts->taint_key,
+                      .taint = facts->taint,
                       .taint_seen = facts->driver_taint.has_value(),
                       .said = past.empty() ? std::string() : past.back().reason,
                       .policy = record.past.policy,

@@ -187,7 +187,7 @@ void IncidentTurn::adopt(const std::string& node) {
   record.past.incidents = {{.at = now_.wall, .reason = "adopted from the node's taint"}};
   record.incident.begin({.since = now_.wall,
                          .opened_at = now_.wall,
-                         .taint_key = {},
+                         .taint = {},
                          .called_bad_at = now_.wall,
                          .reporter = {},
                          .evidence = {}},
@@ -246,7 +246,7 @@ void IncidentTurn::open_or_continue(const DeviceKey& key, const AffectedPod& aff
     facts.evidence.take(EvidenceEvent::TakenBack, now_);
     // What the kubelet has called bad once, it may call healthy by mistake later.
     if (is_drivers_own(facts.source)) set(facts.source, affected.source);
-    if (!affected.taint_key.empty()) set(facts.taint_key, affected.taint_key);
+    if (!affected.taint.key.empty()) set(facts.taint, affected.taint);
     if (is_drivers_own(affected.source) && !affected.unknown_now) note_called_bad(found->second, affected.since);
     return choose_policy(found->second, affected);
   }
@@ -265,7 +265,7 @@ void IncidentTurn::open_or_continue(const DeviceKey& key, const AffectedPod& aff
   begin(found->second, {.policy = *affected.policy,
                         .since = affected.since.wall,
                         .source = affected.source,
-                        .taint_key = affected.taint_key,
+                        .taint = affected.taint,
                         .said = affected.said});
 }
 
@@ -380,7 +380,7 @@ void IncidentTurn::begin(DeviceRecord& record, const Onset& onset) {
   IncidentFacts facts{.since = onset.since,
                       .opened_at = now_.wall,
                       .source = onset.source,
-                      .taint_key = onset.taint_key,
+                      .taint = onset.taint,
                       .called_bad_at = onset.since,
                       .reporter = {},
                       .evidence = {}};

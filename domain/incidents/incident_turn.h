@@ -52,7 +52,7 @@ class IncidentTurn {
     const DevicePolicy& policy;
     WallTime since;
     SignalSource source = SignalSource::Report;
-    std::string taint_key = {};
+    k8s::Taint taint = {};
     std::string said;
   };
   [[nodiscard]] bool is_with_suspects(const DeviceKey& key) const;

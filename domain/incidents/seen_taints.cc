@@ -132,7 +132,7 @@ class Looker {
     const auto bad_since = parse_rfc3339(since.value_or(std::string_view())).value_or(seen_.now.wall);
     record_.incident.begin({.since = bad_since,
                             .opened_at = seen_.now.wall,
-                            .taint_key = {},
+                            .taint = {},
                             .called_bad_at = bad_since,
                             .reporter = {},
                             .evidence = {}},

@@ -78,7 +78,9 @@ void put_facts(Json& json, const IncidentFacts& facts) {
   json["openedAt"] = format_rfc3339(facts.opened_at);
   put(json, "firstOpenedAt", facts.first_opened_at);
   put(json, "by", word_of(facts.source));
-  put(json, "taintKey", facts.taint_key);
+  put(json, "taintKey", facts.taint.key);
+  put(json, "taintValue", facts.taint.value);
+  put(json, "taintEffect", facts.taint.effect);
   if (facts.driver_taint) {
     json["driverTaint"] = Json::object();
     put(json["driverTaint"], "goneAt", facts.driver_taint->gone_at);
@@ -172,7 +174,9 @@ IncidentFacts read_facts(StateReader& reader) {
     if (word_of(source) == by) facts.source = source;
   }
   if (word_of(facts.source) != by) reader.bad();
-  reader.text("taintKey", facts.taint_key);
+  reader.text("taintKey", facts.taint.key);
+  reader.text("taintValue", facts.taint.value);
+  reader.text("taintEffect", facts.taint.effect);
   read_group(reader, "driverTaint",
              [&](StateReader& part) { part.time("goneAt", facts.driver_taint.emplace().gone_at); });
   facts.called_bad_at = facts.opened_at;

@@ -101,8 +101,7 @@ class Player {
     } else {
       count_incident(past, choice_.recover, at);
     }
-    IncidentFacts facts{
-        .since = at, .opened_at = at, .taint_key = {}, .called_bad_at = at, .reporter = {}, .evidence = {}};
+    IncidentFacts facts{.since = at, .opened_at = at, .taint = {}, .called_bad_at = at, .reporter = {}, .evidence = {}};
     facts.reporter.is_known = true;
     record_.incident.begin(std::move(facts), past.is_lemon);
   }

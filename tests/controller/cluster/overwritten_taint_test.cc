@@ -125,6 +125,7 @@ TEST_CASE("What a policy leaves alone is another policy's when its fault is forg
 
 TEST_CASE("What is kept of a taint is the incident's policy's, not another's that names the key with another value") {
   auto stage = held_device();
+  stage.whole_policy().own_namespace = "dhc";
   auto& policies = stage.whole_policy().policies;
   policies.push_back(policies.front());
   policies[0].name = "fatal";
@@ -137,8 +138,9 @@ TEST_CASE("What is kept of a taint is the incident's policy's, not another's tha
   stage.run_for(minutes(3));
   REQUIRE(stage.verdict("train-1", Reason::WouldEvict) != nullptr);
   stage.restart();
-  publish_taints(stage, {});
-  CHECK(stage.run_for(minutes(30), Seconds(10)).empty());
+  publish_taints(stage, {.first = {xid("43", "None")}});
+  CHECK(stage.run_for(minutes(1), Seconds(10)).empty());
+  CHECK_FALSE(stage.verdicts().empty());
   for (const auto& verdict : stage.verdicts()) CHECK(verdict.policy != "fatal");
 }
 
@@ -158,6 +160,36 @@ TEST_CASE("A policy that leaves a whole key alone leaves it alone also while its
   publish_taints(stage, {.first = {xid("43", "None")}});
   stage.run_for(minutes(20), Seconds(10));
   CHECK(stage.reasons("train-1").empty());
+}
+
+TEST_CASE("What is kept of a taint is left alone by its value and effect, too, and by no others") {
+  struct Case {
+    std::string value;
+    std::string effect;
+    bool left_alone;
+  };
+  for (const auto& one :
+       std::vector<Case>{{"79", {}, true}, {"*", "NoSchedule", true}, {"48", {}, false}, {"*", "NoExecute", false}}) {
+    CAPTURE(one.value);
+    CAPTURE(one.effect);
+    auto stage = held_device();
+    stage.whole_policy().own_namespace = "dhc";
+    auto& policies = stage.whole_policy().policies;
+    policies.front().evict->after = minutes(30);
+    stage.send_policy();
+    publish_taints(stage, {.first = {xid("79")}});
+    stage.run_for(minutes(3));
+    REQUIRE_FALSE(stage.reasons("train-1").empty());
+    policies.insert(policies.begin(), policies.front());
+    policies[0].name = "not-ours";
+    policies[0].mode = Mode::Off;
+    policies[0].match.device_taints = {{.key = std::string(kXid), .value = one.value, .effect = one.effect}};
+    stage.send_policy();
+    publish_taints(stage, {.first = {xid("43", "None")}});
+    stage.restart();
+    stage.run_for(minutes(1), Seconds(10));
+    CHECK(stage.reasons("train-1").empty() == one.left_alone);
+  }
 }
 
 TEST_CASE("A free device whose fault was written over is a place again when that is forgotten") {

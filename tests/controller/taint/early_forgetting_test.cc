@@ -71,6 +71,28 @@ TEST_CASE("What a pod's condition alone remembers is repaired by a driver that r
   CHECK(count_of_conditions(stage, false) == (is_repaired ? 1 : 0));
 }
 
+TEST_CASE("What a pod's condition alone remembers waits as long for a start that is told late, and opens nothing") {
+  for (const bool began_anew : {true, false}) {
+    CAPTURE(began_anew);
+    auto stage = fresh_stage();
+    stage.policy().taint.reset();
+    stage.policy().evict.reset();
+    stage.send_policy();
+    stage.run_for(Seconds(70));
+    REQUIRE(count_of_conditions(stage, true) == 1);
+    stage.remove(k8s::Kind::ConfigMap, "device-health-incidents");
+    const auto began = stage.now().wall;
+    stage.report("train-1", Health::Healthy);
+    stage.restart();
+    stage.run_for(kDriverSettle - Millis(1), Millis(3333));
+    CHECK(count_of_conditions(stage, false) == 0);
+    CHECK(stage.controller().stats().incidents.empty());
+    if (began_anew) put_driver(stage, began);
+    stage.run_for(minutes(20), Seconds(10));
+    CHECK(count_of_conditions(stage, false) == (began_anew ? 0 : 1));
+  }
+}
+
 TEST_CASE("A driver that restarts within `after` is not believed where a clock is wrong") {
   for (const auto behind : {Millis(0), Millis(Seconds(30)), Millis(minutes(5))}) {
     for (const bool is_ours : {false, true}) {

@@ -238,7 +238,7 @@ TEST_CASE("Writing and reading the state changes nothing") {
   facts.since = at;
   facts.opened_at = at + minutes(1);
   facts.source = SignalSource::Taint;
-  facts.taint_key = "gpu.example.com/xid";
+  facts.taint = {.key = "gpu.example.com/xid", .value = "79", .effect = "NoSchedule"};
   facts.driver_taint = DriverTaint{.gone_at = at};
   facts.evidence = IncidentEvidence(at);
   facts.absent_since = at;
@@ -264,7 +264,7 @@ TEST_CASE("Writing and reading the state changes nothing") {
   REQUIRE(read->incident.facts() != nullptr);
   CHECK(read->incident.facts()->evidence == facts.evidence);
   CHECK(read->incident.facts()->source == SignalSource::Taint);
-  CHECK(read->incident.facts()->taint_key == facts.taint_key);
+  CHECK(read->incident.facts()->taint == facts.taint);
   CHECK(text.contains(R"("phase":"Acknowledged")"));
   REQUIRE(again.find(record.key)->past.losses.size() == 1);
   CHECK(again.find(record.key)->past.losses.front().at == at);
