@@ -68,9 +68,7 @@ quiet: ## A real control plane where nothing happens for half an hour: make quie
 .PHONY: test-k8s
 test-k8s: ## The same stories, and those of Jobs, on an older Kubernetes: make test-k8s K8S=1.36 (or 1.35)
 	$(install) cluster engine
-	@DHC_K8S=$(K8S) scripts/test.py node
-	@DHC_K8S=$(K8S) DHC_BINARY=$(CURDIR)/build/dev/device-health-controller tests/cluster/run control-plane ./controller -run 'Job|Credit|Manifest|Crashed|Rejects'
-	@DHC_K8S=$(K8S) DHC_BINARY=$(CURDIR)/build/dev/device-health-controller tests/cluster/run control-plane ./joblag
+	@DHC_K8S=$(K8S) scripts/test.py older
 
 .PHONY: test-packaging
 test-packaging: ## Only manifests, chart, alerts and dashboard

@@ -37,6 +37,13 @@ std::string tame(std::string_view text, std::size_t limit) {
   return out;
 }
 
+/// What somebody wrote into a pause or an annotation must not read as what we say last.
+std::string tame_next(std::string_view next) {
+  std::string out = tame(next, kNextLimit);
+  for (auto at = out.find(kNext); at != std::string::npos; at = out.find(kNext, at)) out[at] = ',';
+  return out;
+}
+
 /// A device's name as it stands in a message: without spaces, so that the first words after it are ours.
 std::string tame_name(std::string_view device) {
   std::string out = printable_cut(device, kNameLimit);
@@ -51,7 +58,7 @@ std::string line_text(const ConditionLine& line) {
   text += format_rfc3339(line.since);
   text += " (policy " + line.policy + ")";
   if (!line.said.empty()) text += ": " + tame(line.said, kSaidLimit);
-  text += std::string(kNext) + tame(line.next, kNextLimit);
+  text += std::string(kNext) + tame_next(line.next);
   return text;
 }
 

@@ -1,6 +1,7 @@
 #include "reconcilers/notice/conditions.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -8,6 +9,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "domain/contract/condition_text.h"
 #include "domain/contract/names.h"
@@ -25,6 +28,14 @@ constexpr Millis kRewordInterval = Seconds(60);
 // Of our condition while it is True, and while it is False.
 constexpr std::string_view kToldReason = "DeviceUnhealthy";
 constexpr std::string_view kRecoveredReason = "Recovered";
+
+/// As `NextSteps` says it.
+bool says_stop(std::string_view message) {
+  return std::ranges::any_of(std::array{Reason::Paused, Reason::Braked}, [&](Reason reason) {
+    return message.contains(fmt::format("no eviction ({})", to_string(reason))) ||
+           message.contains(fmt::format("; {}: ", to_string(reason)));
+  });
+}
 
 class ConditionPlanner {
  public:
@@ -97,6 +108,7 @@ class ConditionPlanner {
     for (const auto* affected : affected_pods) {
       since = std::min(since, affected->since.wall);
       lines.push_back(next_.line_of(*affected));
+      planned_.wake(affected->key, next_.changes_at(*affected));
     }
     std::ranges::sort(lines, {}, &ConditionLine::device);
     const auto* seen = our_condition(pod);
@@ -106,10 +118,12 @@ class ConditionPlanner {
     const bool told_so = notice.empty() || k8s::find(pod.meta.annotations, kNoticeAnnotation) == notice;
     if (seen != nullptr && seen->status == "True" && seen->message == message && told_so) return false;
     const auto& record = *affected_pods.front()->record;
-    const bool only_words = seen != nullptr && seen->status == "True" && shows_but_for_words(notice, pod) &&
-                            std::ranges::all_of(read_condition(message).devices, [&](const auto& word) {
-                              return record.word_of(word.first) != nullptr;
-                            });
+    // What goes must not read to its end that it stays.
+    const bool is_going = next_.is_going(pod) && seen != nullptr && says_stop(seen->message);
+    const bool only_words =
+        !is_going && seen != nullptr && seen->status == "True" && shows_but_for_words(notice, pod) &&
+        std::ranges::all_of(read_condition(message).devices,
+                            [&](const auto& word) { return record.word_of(word.first) != nullptr; });
     const auto* attempt = input_.requests.condition(pod.meta.uid);
     if (only_words && attempt != nullptr && input_.now.mono - attempt->at < kRewordInterval) {
       planned_.wake(affected_pods.front()->key, attempt->at + kRewordInterval);

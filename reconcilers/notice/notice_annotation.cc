@@ -10,7 +10,7 @@
 #include "base/printable.h"
 #include "base/rfc3339.h"
 #include "domain/contract/names.h"
-#include "domain/findings/pauses.h"
+#include "reconcilers/notice/stops.h"
 #include "reconcilers/shared/failure_outlook.h"
 #include "reconcilers/shared/job_credit.h"
 #include "reconcilers/shared/notice_terms.h"
@@ -110,10 +110,11 @@ Notice notice_of_eviction(const AffectedPod& affected, const NoticeTerms& terms,
     notice.message = fmt::format("{} is more than evict.notice.extendUpTo of policy {} allows",
                                  format_rfc3339(*terms.asks_beyond), affected.policy->name);
   }
-  if (const auto pause = pause_for(input.world, input.policy, input.now.wall, affected.pod(), affected.key)) {
-    notice.reason = to_string(Reason::Paused);
-    notice.message = "evictions are paused, the deadline stands: " + pause->why;
-    wake.note(end_of(*pause, input.now));
+  if (const auto stop = stop_of(affected, input)) {
+    notice.reason = to_string(stop->reason);
+    notice.message = stop->reason == Reason::Paused ? "evictions are paused, the deadline stands: " + stop->words
+                                                    : stop->words + "; the deadline stands";
+    if (stop->until) wake.note(*stop->until);
   }
   return notice;
 }

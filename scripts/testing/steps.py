@@ -106,6 +106,13 @@ def stories(package: str, place: str = "control-plane"):
     return lambda job: job.counted("tests/cluster/run", place, f"./{package}", **DEV_PROGRAM, DHC_RECORDINGS=emptied(RECORDINGS / "stories" / package))
 
 
+def job_stories(job: Job) -> Counts:
+    """Those of the package `controller` that are about Jobs: on an older release the Job controller is another."""
+    text = "".join(file.read_text() for file in sorted((ROOT / "tests/cluster/controller").glob("*job*_test.go")))
+    names = "|".join(re.findall(r"^func (Test\w+)", text, re.M))
+    return job.counted("tests/cluster/run", "control-plane", "./controller", "-run", f"^({names})$", **DEV_PROGRAM)
+
+
 def conform(job: Job) -> Counts:
     """Whether the model can go the ways of all that the scenarios record."""
     folder = emptied(RECORDINGS / "scenarios")
@@ -237,6 +244,7 @@ def every_step() -> list[Step]:
         Step("checks", ctest("dev", "checks"), after=(program,)),
         *(Step(f"stories {package}", stories(package), after=("control plane", *also.get(package, ()), *programs), cores=0.5)
           for package in (*STORIES_OF_TEST, *others)),
+        Step("job stories", job_stories, after=("control plane", program), cores=0.5),
         Step("peer", lambda job: job.counted("bench/peer/run", "test", **DEV_PROGRAM), after=(program,), cores=0.5),
         Step("conformance", lambda job: job.counted("conformance/run", "test")),
         build("dev", "page_cluster"),
@@ -257,8 +265,7 @@ def every_step() -> list[Step]:
         build("asan-ubsan", "loopback_tests"),
         build("asan-ubsan", "fuzzers"),
         # What plays the same code for days or on thousands of nodes says nothing more to a sanitizer, nor does a second plan of each turn.
-        # A fifth of its time is each call's stack, kept to see it used after return: the scenarios and the loopback suite look for that in the same code.
-        Step("asan core", whole("asan-ubsan", "core_tests", "--test-suite-exclude=long", DHC_FEW_PLANS="1", ASAN_OPTIONS="detect_stack_use_after_return=0"), after=("asan-ubsan core_tests",), cores=CORES),
+        Step("asan core", whole("asan-ubsan", "core_tests", "--test-suite-exclude=long", DHC_FEW_PLANS="1"), after=("asan-ubsan core_tests",), cores=CORES),
         # Each schedule runs the same code: a part of them is enough for a sanitizer, which is ten times as slow.
         Step("asan scenarios", whole("asan-ubsan", "scenario_tests", DHC_FEW_PLANS="1", DHC_SCHEDULES="12", DHC_LEASE_SCHEDULES="100"), after=("asan-ubsan scenario_tests",), cores=CORES),
         Step("asan loopback", ctest("asan-ubsan", "loopback"), after=("asan-ubsan loopback_tests",), cores=CORES),
@@ -303,6 +310,7 @@ def suites(steps: list[Step]) -> dict[str, tuple[str, ...]]:
         "cluster": tuple(name for name in every_story if name not in of_nodes),
         # What the Deployment needs of a node is the same in every release.
         "node": of_nodes if not os.environ.get("DHC_K8S") else of_nodes[:2],
+        "older": (*of_nodes[:2], "job stories", "stories joblag"),
         "packaging": ("packaging",),
         "peer": ("peer",),
         "page": ("page",),

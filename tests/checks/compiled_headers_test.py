@@ -1,5 +1,6 @@
 """compile_headers.py goes red on a header that does not stand alone, wherever it stands and whatever it lacks."""
 import unittest
+from unittest import mock
 
 from planted import PlantedTree
 
@@ -34,6 +35,12 @@ class Headers(PlantedTree):
     def test_a_header_with_a_library_that_is_no_module_is_compiled_too(self):
         self.write("src/app/run_loop.h", "#pragma once\n#include <openssl/bio.h>\nBIO* f(Missing given);\n")
         self.assertRegex(self.check(), r"src/app/run_loop\.h:3:.*Missing")
+
+    def test_what_the_header_before_it_has_brought_along_is_missed_where_one_process_compiles_all(self):
+        self.write("base/error.h", "#pragma once\n#include <string>\nstruct Error { std::string text; };\n")
+        self.write("src/app/run_loop.h", "#pragma once\nError g(std::string text);\n")
+        with mock.patch("os.cpu_count", return_value=1):
+            self.assertRegex(self.check(), r"src/app/run_loop\.h:2:.*unknown type name 'Error'")
 
 
 if __name__ == "__main__":

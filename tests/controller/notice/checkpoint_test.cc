@@ -424,6 +424,28 @@ TEST_CASE("A pause moves nothing and says so in the notice, whose deadline stand
   CHECK(stage.run_until("12:08:10") == kWeb1);
 }
 
+TEST_CASE("A brake says so in the notice, too, and both stops in the condition once the deadline has passed") {
+  for (const bool is_brake : {true, false}) {
+    CAPTURE(is_brake);
+    ToldStage stage;
+    stage.limits().brake_trial_after = std::chrono::hours(720);
+    stage.run_until("12:02:00");
+    const auto told = stage.conditions().back().wanted->message;
+    is_brake ? (void)(stage.limits().brake_at_least = 1) : (void)(stage.limits().paused = true);
+    if (is_brake) stage.limits().brake_percent = 1;
+    stage.send_policy();
+    CHECK(stage.run_until("12:05:59") == kNobody);
+    CHECK(stage.notice()->reason == (is_brake ? "Braked" : "Paused"));
+    CHECK(time_of(stage.notice()->deadline) == "12:06:00");
+    CHECK(stage.conditions().back().wanted->message == told);
+    CHECK(stage.run_until("12:08:00") == kNobody);
+    const auto message = stage.conditions().back().wanted->message;
+    CHECK(message == told + (is_brake ? "; Braked: the brake stops new evictions here until it is released"
+                                      : "; Paused: ControllerLimits has paused: true"));
+    CHECK(read_condition(message).noticed() == read_condition(told).noticed());
+  }
+}
+
 TEST_CASE("Nothing is written to a pod under an observing policy, and the verdict says when it would go") {
   ToldStage stage;
   stage.policy().mode = Mode::Observe;

@@ -140,6 +140,45 @@ TEST_CASE("Under a pause the condition promises no eviction once one would be du
   CHECK(stage.conditions().at(2).wanted->message.ends_with("; next: eviction, due at 2026-11-20T12:11:00Z"));
 }
 
+TEST_CASE("What else holds a pod under a pause changes nothing in what its condition says of it") {
+  auto stage = bad_device();
+  stage.limits().paused = true;
+  stage.send_policy();
+  stage.run_for(minutes(10), Seconds(10));
+  REQUIRE(stage.conditions().size() == 2);
+  stage.report("web-1", Health::Unknown);
+  stage.run_for(minutes(5), Seconds(10));
+  REQUIRE(stage.reasons("web-1").contains("WaitingWhileUnknown"));
+  CHECK(stage.conditions().size() == 2);
+}
+
+TEST_CASE("A pod that falls due under a pause while its device is Unknown is promised no eviction either") {
+  auto stage = bad_device();
+  stage.run_for(minutes(2));
+  stage.limits().paused = true;
+  stage.send_policy();
+  stage.report("web-1", Health::Unknown);
+  stage.run_for(minutes(3), minutes(1));
+  REQUIRE(stage.conditions().size() == 1);
+  stage.run_for(minutes(10), minutes(1));
+  REQUIRE(stage.conditions().size() == 2);
+  CHECK(stage.conditions().back().wanted->message.contains("; next: no eviction (Paused)"));
+}
+
+TEST_CASE("A pod that is evicted as soon as a pause ends does not read to its end that it stays") {
+  auto stage = bad_device();
+  stage.limits().paused = true;
+  stage.send_policy();
+  stage.run_for(minutes(6) + Seconds(20), Seconds(1));
+  REQUIRE(stage.conditions().size() == 2);
+  REQUIRE(stage.conditions().back().wanted->message.contains("no eviction (Paused)"));
+  stage.limits().paused = false;
+  stage.send_policy();
+  REQUIRE(stage.run_for(Seconds(10)) == std::vector<std::string>{"web-1"});
+  CHECK(stage.conditions().size() == 3);
+  CHECK(stage.conditions().back().wanted->message.ends_with("; next: eviction, due at 2026-11-20T12:11:00Z"));
+}
+
 TEST_CASE("Under a brake the condition promises no eviction, and is not written for each device that joins") {
   test::Stage stage;
   stage.limits().brake_trial_after = std::chrono::hours(720);

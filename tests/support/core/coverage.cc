@@ -41,7 +41,8 @@ Coverage::~Coverage() {
   write();
 }
 
-void Coverage::begin_schedule() {
+void Coverage::begin_schedule(int seed) {
+  seed_ = seed;
   const auto clear = [](auto& counts) {
     for (auto& [cell, count] : counts) count.in_this = false;
   };

@@ -27,7 +27,7 @@ void run_schedules(const std::string& kind, const Run& run) {
   Coverage coverage(kind, first_schedule(), schedule_count());
   for (int seed = first_schedule(); seed < schedule_count(); ++seed) {
     CAPTURE(seed);
-    coverage.begin_schedule();
+    coverage.begin_schedule(seed);
     run(static_cast<unsigned>(seed));
   }
 }

@@ -20,6 +20,8 @@ namespace dhc::test {
 
 namespace {
 
+constexpr unsigned kOneOfFew = 8;
+
 /// Where DHC_RECORDINGS names a folder, what tells of an eviction or of a credit is left there, under the test's name.
 void keep(const std::string& text) {
   const char* folder = std::getenv("DHC_RECORDINGS");
@@ -32,6 +34,16 @@ void keep(const std::string& text) {
   std::ofstream file(std::filesystem::path(folder) / fmt::format("{}-{}-{}.jsonl", name, getpid(), ++kept));
   file << text;
   if (!file) FAIL_CHECK("a recording could not be kept in DHC_RECORDINGS");
+}
+
+bool is_replayed() {
+  static const bool each = std::getenv("DHC_EVERY_PLAN") != nullptr;
+  static const bool few = std::getenv("DHC_FEW_PLANS") != nullptr;
+  static unsigned number_of_tape = 0;
+  const auto* schedules = Coverage::running();
+  if (each) return true;
+  if (schedules != nullptr && !schedules->replays()) return false;
+  return !few || number_of_tape++ % kOneOfFew == 0;
 }
 
 }  // namespace
@@ -55,10 +67,7 @@ std::string Tape::text() const { return reel_->text; }
 
 Tape::~Tape() {
   keep(reel_->text);
-  static const bool few = std::getenv("DHC_FEW_PLANS") != nullptr;
-  static unsigned number_of_tape = 0;
-  const unsigned one_of = few ? 8 : Coverage::running() != nullptr ? 4 : 1;
-  if (number_of_tape++ % one_of != 0) return;
+  if (!is_replayed()) return;
   record::Rerun rerun;
   std::string_view rest = reel_->text;
   std::size_t number = 0;
