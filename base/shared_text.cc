@@ -1,5 +1,6 @@
 #include "base/shared_text.h"
 
+#include <algorithm>
 #include <limits>
 #include <new>
 #include <stdexcept>
@@ -25,6 +26,14 @@ std::uint64_t SharedText::made_of(std::string_view text) {
 void SharedText::release(Body* body) noexcept {
   body->~Body();
   ::operator delete(body);
+}
+
+/// Every ordered index by device or pod spends its time here.
+std::strong_ordering SharedText::order(const SharedText& a, const SharedText& b) noexcept {
+  const auto first = a.view();
+  const auto second = b.view();
+  const int found = std::memcmp(first.data(), second.data(), std::min(first.size(), second.size()));
+  return found != 0 ? found <=> 0 : first.size() <=> second.size();
 }
 
 std::string SharedText::joined(std::string_view a, std::string_view b) {

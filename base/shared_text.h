@@ -86,7 +86,7 @@ class SharedText {
   }
   friend std::strong_ordering operator<=>(const SharedText& a, const SharedText& b) noexcept {
     if (a.word_ == b.word_) return std::strong_ordering::equal;
-    return a.view() <=> b.view();
+    return order(a, b);
   }
   template <OtherText T>
   friend bool operator==(const SharedText& a, const T& b) noexcept {
@@ -124,6 +124,7 @@ class SharedText {
   };
   static std::uint64_t made_of(std::string_view text);
   static void release(Body* body) noexcept;
+  static std::strong_ordering order(const SharedText& a, const SharedText& b) noexcept;
   static std::string joined(std::string_view a, std::string_view b);
   [[nodiscard]] Body* body() const noexcept { return std::bit_cast<Body*>(word_); }
 

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_field.h"
-#include "base/json_text.h"
+#include "base/json_writer.h"
 #include "base/rfc3339.h"
 #include "domain/incidents/state_record.h"
 #include "domain/incidents/state_workloads.h"
@@ -37,72 +37,78 @@ constexpr std::size_t kAroundPlace = 80;
 constexpr std::size_t kAroundDevice = 28;
 
 /// Devices of one place in one entry.
-Json candidates_json(const std::vector<DeviceKey>& may_be) {
-  std::map<std::pair<std::string, std::string>, Json> places;
+void write_candidates(JsonWriter& json, const std::vector<DeviceKey>& may_be) {
+  std::map<std::pair<std::string_view, std::string_view>, std::vector<SharedText>> places;
   for (const auto& key : may_be | std::views::take(kMostCandidates)) {
     places[{key.scope, key.place}].push_back(key.device);
   }
-  Json list = Json::array();
-  for (auto& [place, devices] : places) {
-    list.push_back({{"scope", place.first}, {"place", place.second}, {"devices", std::move(devices)}});
-  }
-  return list;
+  json.put_entries("mayBe", places, [&](const auto& entry) {
+    json.member("scope", entry.first.first);
+    json.member("place", entry.first.second);
+    json.put_list("devices", entry.second);
+  });
 }
 
-Json charges_json(const CapBook& book) {
-  Json list = Json::array();
-  for (const auto& [uid, charge] : book.charges()) {
-    Json entry = {{"pod", uid},
-                  {"source", to_string(charge.key.source)},
-                  {"scope", charge.key.scope},
-                  {"place", charge.key.place},
-                  {"device", charge.key.device},
-                  {"node", charge.node},
-                  {"at", format_rfc3339(charge.at)}};
-    if (charge.counted) entry["counted"] = true;
-    if (!charge.loser.empty()) entry["owner"] = charge.loser;
-    if (!charge.workload.empty()) entry["workload"] = charge.workload;
-    if (!charge.gang.empty()) entry["gang"] = charge.gang;
-    if (!charge.gang.empty()) entry["gangSize"] = charge.gang_size;
-    if (charge.half_since) entry["halfSince"] = format_rfc3339(*charge.half_since);
-    if (!charge.may_be.empty()) entry["mayBe"] = candidates_json(charge.may_be);
-    list.push_back(std::move(entry));
-  }
-  return list;
+void write_charge(JsonWriter& json, const std::string& uid, const EvictionCharge& charge) {
+  json.member("pod", uid);
+  json.member("source", to_string(charge.key.source));
+  json.member("scope", charge.key.scope);
+  json.member("place", charge.key.place);
+  json.member("device", charge.key.device);
+  json.member("node", charge.node);
+  json.member("at", charge.at);
+  json.put("counted", charge.counted);
+  json.put("owner", charge.loser);
+  json.put("workload", charge.workload);
+  json.put("gang", charge.gang);
+  if (!charge.gang.empty()) json.member("gangSize", charge.gang_size);
+  json.put("halfSince", charge.half_since);
+  write_candidates(json, charge.may_be);
+}
+
+using Times = std::vector<std::pair<SharedText, WallTime>>;
+
+void write_times(JsonWriter& json, std::string_view name, const Times& times) {
+  json.put_group(name, [&] {
+    for (const auto& [device, at] : times) json.member(device, at);
+  });
 }
 
 /// Devices of one place in one entry: a name and a time each.
-Json out_json(const CapBook& book, bool with_tainted) {
-  std::map<std::tuple<DeviceKey::Source, std::string, std::string, std::string>, std::pair<Json, Json>> places;
+void write_out(JsonWriter& json, const CapBook& book, bool with_tainted) {
+  std::map<std::tuple<DeviceKey::Source, std::string_view, std::string_view, std::string_view>, std::pair<Times, Times>>
+      places;
   for (const auto& [key, out] : book.out()) {
     if (!out.evicted && !with_tainted) continue;
     auto& [evicted, tainted] = places[{key.source, key.scope, key.place, out.node}];
-    (out.evicted ? evicted : tainted)[key.device] = format_rfc3339(out.at);
+    (out.evicted ? evicted : tainted).emplace_back(key.device, out.at);
   }
-  Json list = Json::array();
-  for (auto& [place, devices] : places) {
+  for (const auto& [place, devices] : places) {
     const auto& [source, scope, where, node] = place;
-    Json entry = {{"source", to_string(source)}, {"scope", scope}, {"place", where}, {"node", node}};
-    if (!devices.first.is_null()) entry["evicted"] = std::move(devices.first);
-    if (!devices.second.is_null()) entry["tainted"] = std::move(devices.second);
-    list.push_back(std::move(entry));
+    json.begin_object();
+    json.member("source", to_string(source));
+    json.member("scope", scope);
+    json.member("place", where);
+    json.member("node", node);
+    write_times(json, "evicted", devices.first);
+    write_times(json, "tainted", devices.second);
+    json.end_object();
   }
-  return list;
 }
 
-Json evictions_json(const CapBook& book, std::size_t most) {
-  Json list = Json::array();
+void write_evictions(JsonWriter& json, const CapBook& book, std::size_t most) {
   for (const auto& [scope, counts] : book.evictions()) {
     auto kept = counts;
     merge_counts(kept, most);
     for (const auto& count : kept) {
-      list.push_back({{"scope", scope},
-                      {"first", format_rfc3339(count.first)},
-                      {"last", format_rfc3339(count.last)},
-                      {"count", count.count}});
+      json.begin_object();
+      json.member("scope", scope);
+      json.member("first", count.first);
+      json.member("last", count.last);
+      json.member("count", count.count);
+      json.end_object();
     }
   }
-  return list;
 }
 
 struct CapsText {
@@ -112,11 +118,28 @@ struct CapsText {
 };
 
 std::string text_with(const CapBook& book, const CapsText& what) {
-  Json json{{"charges", charges_json(book)},
-            {"out", out_json(book, what.with_tainted)},
-            {"evictions", evictions_json(book, what.most_counts)}};
-  if (what.with_workloads && !book.workloads().lost().empty()) json["workloads"] = workloads_json(book.workloads());
-  return json_text(json);
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  const auto write_array = [&](std::string_view name, const auto& write) {
+    json.key(name);
+    json.begin_array();
+    write();
+    json.end_array();
+  };
+  write_array("charges", [&] {
+    for (const auto& [uid, charge] : book.charges()) {
+      json.begin_object();
+      write_charge(json, uid, charge);
+      json.end_object();
+    }
+  });
+  write_array("out", [&] { write_out(json, book, what.with_tainted); });
+  write_array("evictions", [&] { write_evictions(json, book, what.most_counts); });
+  if (what.with_workloads && !book.workloads().lost().empty())
+    write_array("workloads", [&] { write_workloads(json, book.workloads()); });
+  json.end_object();
+  return text;
 }
 
 std::optional<std::string> name_in(const Json& entry, const char* key) {

@@ -8,19 +8,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_put.h"
-#include "base/rfc3339.h"
+#include "base/json_writer.h"
 #include "domain/incidents/state_reader.h"
 
 namespace dhc {
 
 namespace {
-using Json = nlohmann::ordered_json;
-
-void put_group(Json& json, const char* key, Json group) {
-  if (!group.empty()) json[key] = std::move(group);
-}
-
 std::string_view word_of(SignalSource source) {
   switch (source) {
     case SignalSource::Report:
@@ -33,97 +26,90 @@ std::string_view word_of(SignalSource source) {
   return {};
 }
 
-Json card_json(const CardIdentity& card) {
-  Json json;
-  put(json, "identity", card.value);
-  put(json, "attribute", card.attribute);
-  if (card.host) put(json, "host", card.host->empty() ? kNoNode : std::string_view(*card.host));
-  put(json, "hostUID", card.host_uid);
-  if (!card.beside.empty()) json["beside"] = card.beside;
-  return json;
+void write_card(JsonWriter& json, const CardIdentity& card) {
+  json.put("identity", card.value);
+  json.put("attribute", card.attribute);
+  if (card.host) json.put("host", card.host->empty() ? kNoNode : std::string_view(*card.host));
+  json.put("hostUID", card.host_uid);
+  json.put_list("beside", card.beside);
 }
 
-Json past_json(const DeviceHistory& past) {
-  Json json;
-  put(json, "policy", past.policy);
-  if (past.count > 0) json["incidents"] = past.count;
+void write_past(JsonWriter& json, const DeviceHistory& past) {
+  json.put("policy", past.policy);
+  if (past.count > 0) json.member("incidents", past.count);
   // Two digits say enough, and the same value always makes the same text.
   if (past.penalty > 0) {
-    json["penalty"] = std::round(past.penalty * 100) / 100;
-    json["penaltyAt"] = format_rfc3339(past.penalty_at);
+    json.member("penalty", std::round(past.penalty * 100) / 100);
+    json.member("penaltyAt", past.penalty_at);
   }
-  put(json, "lemon", past.is_lemon);
-  for (const auto& incident : past.incidents) {
-    auto& entry = json["history"].emplace_back(Json{{"at", format_rfc3339(incident.at)}, {"reason", incident.reason}});
-    put(entry, "withoutPenalty", incident.without_penalty);
-  }
-  for (const auto& loss : past.losses) {
-    json["lostBy"].push_back({{"owner", loss.owner_uid}, {"at", format_rfc3339(loss.at)}, {"holders", loss.holders}});
-  }
-  return json;
+  json.put("lemon", past.is_lemon);
+  json.put_entries("history", past.incidents, [&](const PastIncident& incident) {
+    json.member("at", incident.at);
+    json.member("reason", incident.reason);
+    json.put("withoutPenalty", incident.without_penalty);
+  });
+  json.put_entries("lostBy", past.losses, [&](const OwnerLoss& loss) {
+    json.member("owner", loss.owner_uid);
+    json.member("at", loss.at);
+    json.list("holders", loss.holders);
+  });
 }
 
-Json reporter_json(const ReporterSeen& seen) {
-  Json json;
-  put(json, "name", seen.name);
-  put(json, "beganAt", seen.began_at);
-  put(json, "start", seen.start);
-  put(json, "bootID", seen.boot_id);
-  put(json, "bootedAt", seen.booted_at);
-  return json;
+void write_reporter(JsonWriter& json, const ReporterSeen& seen) {
+  json.put("name", seen.name);
+  json.put("beganAt", seen.began_at);
+  json.put("start", seen.start);
+  json.put("bootID", seen.boot_id);
+  json.put("bootedAt", seen.booted_at);
 }
 
-void put_facts(Json& json, const IncidentFacts& facts) {
-  json["since"] = format_rfc3339(facts.since);
-  json["openedAt"] = format_rfc3339(facts.opened_at);
-  put(json, "firstOpenedAt", facts.first_opened_at);
-  put(json, "by", word_of(facts.source));
-  put(json, "taintKey", facts.taint.key);
-  put(json, "taintValue", facts.taint.value);
-  put(json, "taintEffect", facts.taint.effect);
+void write_facts(JsonWriter& json, const IncidentFacts& facts) {
+  json.member("since", facts.since);
+  json.member("openedAt", facts.opened_at);
+  json.put("firstOpenedAt", facts.first_opened_at);
+  json.put("by", word_of(facts.source));
+  json.put("taintKey", facts.taint.key);
+  json.put("taintValue", facts.taint.value);
+  json.put("taintEffect", facts.taint.effect);
   if (facts.driver_taint) {
-    json["driverTaint"] = Json::object();
-    put(json["driverTaint"], "goneAt", facts.driver_taint->gone_at);
+    json.key("driverTaint");
+    json.begin_object();
+    json.put("goneAt", facts.driver_taint->gone_at);
+    json.end_object();
   }
-  json["calledBadAt"] = format_rfc3339(facts.called_bad_at);
-  put(json, "calledHealthyAt", facts.called_healthy_at);
-  put_group(json, "reporter", reporter_json(facts.reporter));
-  put(json, "quietSince", facts.evidence.quiet_since());
-  put(json, "absentSince", facts.absent_since);
+  json.member("calledBadAt", facts.called_bad_at);
+  json.put("calledHealthyAt", facts.called_healthy_at);
+  json.put_group("reporter", [&] { write_reporter(json, facts.reporter); });
+  json.put("quietSince", facts.evidence.quiet_since());
+  json.put("absentSince", facts.absent_since);
 }
 
-Json incident_json(const Incident& incident) {
-  Json json;
-  if (incident.phase() == IncidentPhase::None) return json;
-  json["phase"] = to_string(incident.phase());
-  put(json, "acknowledged", word_of(incident.acknowledged()));
-  put(json, "wasTainted", incident.was_tainted());
-  if (const auto* facts = incident.facts()) put_facts(json, *facts);
+void write_incident(JsonWriter& json, const Incident& incident) {
+  if (incident.phase() == IncidentPhase::None) return;
+  json.member("phase", to_string(incident.phase()));
+  json.put("acknowledged", word_of(incident.acknowledged()));
+  json.put("wasTainted", incident.was_tainted());
+  if (const auto* facts = incident.facts()) write_facts(json, *facts);
   if (const auto* end = incident.end()) {
-    put(json, "openedAt", end->opened_at);
-    json["endedAt"] = format_rfc3339(end->at);
-    put(json, "because", end->why);
+    json.put("openedAt", end->opened_at);
+    json.member("endedAt", end->at);
+    json.put("because", end->why);
   }
-  put(json, "until", incident.probation_until());
-  if (const auto* trial = incident.trial()) put(json, "unproven", trial->is_unproven);
-  return json;
+  json.put("until", incident.probation_until());
+  if (const auto* trial = incident.trial()) json.put("unproven", trial->is_unproven);
 }
 
-Json mark_json(const OurMark& mark) {
-  Json json;
-  if (!mark.stands()) return json;
+void write_mark(JsonWriter& json, const OurMark& mark) {
+  if (!mark.stands()) return;
   // A request that may be under way is not known to the process after us.
-  json["phase"] = to_string(mark.is_leaving() ? MarkPhase::Leaving : MarkPhase::Stands);
-  put(json, "uid", mark.uid());
-  return json;
+  json.member("phase", to_string(mark.is_leaving() ? MarkPhase::Leaving : MarkPhase::Stands));
+  json.put("uid", mark.uid());
 }
 
-Json ours_json(const OurMarks& ours) {
-  Json json;
-  put_group(json, "rule", mark_json(ours.rule));
-  put_group(json, "node", mark_json(ours.node));
-  if (!ours.let_go.empty()) json["letGo"] = ours.let_go;
-  return json;
+void write_ours(JsonWriter& json, const OurMarks& ours) {
+  json.put_group("rule", [&] { write_mark(json, ours.rule); });
+  json.put_group("node", [&] { write_mark(json, ours.node); });
+  json.put_list("letGo", ours.let_go);
 }
 
 void read_card(CardIdentity& card, StateReader& reader) {
@@ -254,18 +240,21 @@ void translate_node(DeviceKey& key) {
   }
 }
 
-nlohmann::ordered_json state_json(const DeviceRecord& record, bool departed) {
-  Json json;
-  json["source"] = to_string(record.key.source);
-  put(json, "scope", record.key.scope);
-  json["place"] = record.key.place;
-  put(json, "device", record.key.device);
-  put(json, "departed", departed);
-  put_group(json, "card", card_json(record.card));
-  put_group(json, "past", past_json(record.past));
-  put_group(json, "incident", incident_json(record.incident));
-  put_group(json, "ours", ours_json(record.ours));
-  return json;
+std::string state_json(const DeviceRecord& record, bool departed) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  json.member("source", to_string(record.key.source));
+  json.put("scope", record.key.scope);
+  json.member("place", record.key.place);
+  json.put("device", record.key.device);
+  json.put("departed", departed);
+  json.put_group("card", [&] { write_card(json, record.card); });
+  json.put_group("past", [&] { write_past(json, record.past); });
+  json.put_group("incident", [&] { write_incident(json, record.incident); });
+  json.put_group("ours", [&] { write_ours(json, record.ours); });
+  json.end_object();
+  return text;
 }
 
 std::optional<DeviceRecord> read_state_record(const nlohmann::ordered_json& json, bool& departed) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <string>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -7,8 +8,8 @@
 
 namespace dhc {
 
-/// One device as the state ConfigMap keeps it; `departed`: it has left its place.
-[[nodiscard]] nlohmann::ordered_json state_json(const DeviceRecord& record, bool departed);
+/// One device as the state ConfigMap keeps it, as JSON; `departed`: it has left its place.
+[[nodiscard]] std::string state_json(const DeviceRecord& record, bool departed);
 
 /// And back; nothing if a member is not one that we wrote.
 [[nodiscard]] std::optional<DeviceRecord> read_state_record(const nlohmann::ordered_json& json, bool& departed);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -38,6 +39,28 @@ struct Piece {
   std::string text;
 };
 
+/// Those that there is room for, in their order: what is left out is lighter, or older, than each that stays.
+std::vector<const Piece*> fitting(const std::vector<Piece>& pieces, std::size_t room) {
+  std::vector<const Piece*> kept;
+  std::size_t size = 0;
+  for (const auto& piece : pieces) {
+    kept.push_back(&piece);
+    size += piece.text.size() + 1;
+  }
+  if (size <= room) return kept;
+  std::ranges::sort(kept, [](const Piece* a, const Piece* b) {
+    return std::tie(a->keep, a->penalty, a->at, a->text) > std::tie(b->keep, b->penalty, b->at, b->text);
+  });
+  size = 0;
+  const auto end = std::ranges::find_if(kept, [&](const Piece* piece) {
+    size += piece->text.size() + 1;
+    return size > room;
+  });
+  kept.erase(end, kept.end());
+  std::ranges::sort(kept);  // by their place in `pieces`
+  return kept;
+}
+
 }  // namespace
 
 StateText state_text(const IncidentStore& incidents, const std::vector<StateSection>& sections, std::size_t limit) {
@@ -46,35 +69,24 @@ StateText state_text(const IncidentStore& incidents, const std::vector<StateSect
     pieces.push_back({.keep = keep_of(record),
                       .penalty = record.past.penalty,
                       .at = record.past.penalty_at,
-                      .text = json_text(state_json(record, departed))});
+                      .text = state_json(record, departed)});
   };
   for (const auto& [key, record] : incidents.records()) add(record, false);
   for (const auto& [key, record] : incidents.departed()) add(record, true);
-  std::vector<const Piece*> by_weight;
-  for (const auto& piece : pieces) by_weight.push_back(&piece);
-  std::ranges::sort(by_weight, [](const Piece* a, const Piece* b) {
-    return std::tie(a->keep, a->penalty, a->at, a->text) > std::tie(b->keep, b->penalty, b->at, b->text);
-  });
   std::string head = fmt::format(R"({{"version":{},)", kVersion);
   if (const auto caps = caps_text(incidents.caps()); !caps.empty()) head += fmt::format(R"("caps":{},)", caps);
   for (const auto& section : sections) {
     if (!section.text.empty()) head += json_text(Json(section.name)) + ":" + section.text + ",";
   }
   head += R"("devices":[)";
-  std::size_t size = head.size() + 2;  // with what closes it
-  std::vector<const Piece*> kept;
-  for (const auto* piece : by_weight) {
-    if (size + piece->text.size() + 1 > limit) break;
-    size += piece->text.size() + 1;
-    kept.push_back(piece);
-  }
-  std::ranges::sort(kept);  // by their place in `pieces`: the order of the devices
-  std::string text = head;
+  const auto kept = fitting(pieces, limit - std::min(limit, head.size() + 2));  // with what closes it
+  std::string text = std::move(head);
   for (const auto* piece : kept) {
     if (piece != kept.front()) text += ',';
     text += piece->text;
   }
-  return {.text = text + "]}", .left_out = pieces.size() - kept.size()};
+  text += "]}";
+  return {.text = std::move(text), .left_out = pieces.size() - kept.size()};
 }
 
 StateContent parse_state(std::string_view text) {

@@ -31,22 +31,24 @@ std::optional<std::string> text_in(const Json& entry, const char* key) {
 
 }  // namespace
 
-nlohmann::ordered_json workloads_json(const WorkloadBook& book) {
-  Json list = Json::array();
+void write_workloads(JsonWriter& json, const WorkloadBook& book) {
   for (const auto& [workload, devices] : book.lost()) {
-    std::map<std::tuple<DeviceKey::Source, std::string, std::string>, Json> places;
-    for (const auto& [card, at] : devices) {
-      places[{card.source, card.scope, card.place}][card.device] = format_rfc3339(at);
-    }
-    for (auto& [place, times] : places) {
-      list.push_back({{"workload", workload},
-                      {"source", std::get<0>(place) == DeviceKey::Source::Dra ? "dra" : "plugin"},
-                      {"scope", std::get<1>(place)},
-                      {"place", std::get<2>(place)},
-                      {"devices", std::move(times)}});
+    std::map<std::tuple<DeviceKey::Source, std::string_view, std::string_view>,
+             std::vector<std::pair<SharedText, WallTime>>>
+        places;
+    for (const auto& [card, at] : devices) places[{card.source, card.scope, card.place}].emplace_back(card.device, at);
+    for (const auto& [place, times] : places) {
+      json.begin_object();
+      json.member("workload", workload);
+      json.member("source", std::get<0>(place) == DeviceKey::Source::Dra ? "dra" : "plugin");
+      json.member("scope", std::get<1>(place));
+      json.member("place", std::get<2>(place));
+      json.put_group("devices", [&] {
+        for (const auto& [device, at] : times) json.member(device, at);
+      });
+      json.end_object();
     }
   }
-  return list;
 }
 
 bool read_workload(const nlohmann::ordered_json& entry, CapBook& book) {
