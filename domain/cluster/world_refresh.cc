@@ -302,8 +302,11 @@ void World::refresh_device(const DeviceKey& key, const Now& now) {
     const auto since = doubted_.try_emplace(key, now.mono).first;
     if (now.mono - since->second < settle_of(key)) {
       evidence.health = k8s::Health::Unknown;
-      // Nothing opens by a memory that may be over.
-      if (is_told_alone) evidence.remembered.reset();
+      // Nothing opens by a memory that may be over, nor by what it is in doubt with: as if nobody spoke of it.
+      if (is_told_alone) {
+        evidence.health.reset();
+        evidence.remembered.reset();
+      }
     }
   } else {
     doubted_.erase(key);

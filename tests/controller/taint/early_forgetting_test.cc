@@ -81,6 +81,8 @@ TEST_CASE("What a pod's condition alone remembers waits as long for a start that
     stage.run_for(Seconds(70));
     REQUIRE(count_of_conditions(stage, true) == 1);
     stage.remove(k8s::Kind::ConfigMap, "device-health-incidents");
+    stage.policy().match.health = {Health::Unhealthy, Health::Unknown};
+    stage.policy().after = Seconds(0);
     const auto began = stage.now().wall;
     stage.report("train-1", Health::Healthy);
     stage.restart();
