@@ -31,8 +31,12 @@ void create_claims(State& state, const Json& pod) {
   }
 }
 
-/// True while a pod of this name and UID lives and has not ended.
+/// True while a pod of this name and UID lives and has not ended, and while a PodGroup is there.
 bool is_live(const Store& store, const std::string& ns, const Json& consumer) {
+  if (text(consumer, {"resource"}) == "podgroups") {
+    const auto group = store.get(Res::PodGroups, {ns, text(consumer, {"name"})});
+    return group != nullptr && uid_of(*group) == text(consumer, {"uid"});
+  }
   const auto pod = store.get(Res::Pods, {ns, text(consumer, {"name"})});
   return pod != nullptr && uid_of(*pod) == text(consumer, {"uid"}) && !is_terminal(*pod);
 }

@@ -52,6 +52,8 @@ struct Driver {
   bool unknown = false;              ///< The kubelet has given up on it: all devices are Unknown.
   std::string slice;                 ///< The published ResourceSlice, or empty.
   std::vector<DraDevice> published;  ///< What stands in it.
+  bool writes_conditions = true;     ///< Of a claim's devices, as they are prepared.
+  bool named_by_node = false;        ///< Each device has the same `uuid`, made of the node's name.
 };
 
 /// A pod as its kubelet knows it.
@@ -69,6 +71,7 @@ struct Machine {
   std::string name;
   int number = 0;
   bool ready = true;
+  bool reports_health = true;              ///< The kubelet's feature gate ResourceHealthStatus.
   std::map<std::string, Plugin> plugins;   ///< By resource.
   std::map<std::string, Driver> drivers;   ///< By driver.
   std::map<std::string, KubeletPod> pods;  ///< By UID.

@@ -114,6 +114,20 @@ std::optional<std::vector<Allocation>> allocate(const State& state, const Json& 
   return allocations;
 }
 
+/// Who holds the claim from the pod's binding on: the pod, or its PodGroup that names the claim itself. **Source:**
+/// KEP-5729, gate DRAWorkloadResourceClaims.
+Json consumer_of(const State& state, const Json& pod, const std::string& claim) {
+  const auto group =
+      state.store.get(Res::PodGroups, {ns_of(pod), text(pod, {"spec", "schedulingGroup", "podGroupName"})});
+  const bool is_groups =
+      group != nullptr && std::ranges::any_of(list(*group, {"spec", "resourceClaims"}), [&](const Json& one) {
+        return text(one, {"resourceClaimName"}) == claim;
+      });
+  if (!is_groups) return {{"resource", "pods"}, {"name", name_of(pod)}, {"uid", uid_of(pod)}};
+  return {
+      {"apiGroup", "scheduling.k8s.io"}, {"resource", "podgroups"}, {"name", name_of(*group)}, {"uid", uid_of(*group)}};
+}
+
 void bind_pod(State& state, const Json& pod, const std::string& node, const std::vector<Allocation>& allocations) {
   const auto now = state.store.time_text();
   for (const auto& allocation : allocations) {
@@ -128,7 +142,7 @@ void bind_pod(State& state, const Json& pod, const std::string& node, const std:
       }
       auto& reserved = status["reservedFor"];
       if (!reserved.is_array()) reserved = Json::array();
-      const Json entry = {{"resource", "pods"}, {"name", name_of(pod)}, {"uid", uid_of(pod)}};
+      const Json entry = consumer_of(state, pod, name_of(claim));
       if (std::ranges::find(reserved, entry) == reserved.end()) reserved.push_back(entry);
     });
   }

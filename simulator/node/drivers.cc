@@ -10,7 +10,9 @@ namespace {
 Json slice_devices(const std::string& node, const Driver& driver) {
   Json devices = Json::array();
   for (const auto& device : driver.devices) {
-    const auto uuid = fmt::format("GPU-{}-{}-{}", node, device.name, device.card);
+    // **Source:** dra-driver-google-tpu, manager.go: made of the node's name alone, for each chip.
+    const auto uuid =
+        driver.named_by_node ? "TPU-" + node : fmt::format("GPU-{}-{}-{}", node, device.name, device.card);
     Json entry = {{"name", device.name},
                   {"attributes", {{"model", {{"string", "simulated"}}}, {"uuid", {{"string", uuid}}}}}};
     for (const auto& taint : device.taints) {

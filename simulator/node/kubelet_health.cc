@@ -73,7 +73,7 @@ void write_health(State& state, Machine& machine, KubeletPod& known, const Json&
       if (text(container, {"name"}) != name) continue;
       for (auto& entry : claim_entries(state, machine, pod, container)) entries.push_back(std::move(entry));
     }
-    if (entries.empty()) {
+    if (entries.empty() || !machine.reports_health) {
       container_status.erase("allocatedResourcesStatus");
     } else {
       container_status["allocatedResourcesStatus"] = std::move(entries);

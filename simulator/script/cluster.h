@@ -87,8 +87,10 @@ class Cluster {
   void add_node(const NodeShape& shape);
   void remove_node(const std::string& name);
   void add_budget(const BudgetShape& shape);
-  /// Serves PodGroups from now on, if it did not. `mode` is `single` or `all`.
-  void add_pod_group(const std::string& ns, const std::string& name, const std::string& mode);
+  /// Serves PodGroups from now on, if it did not. `mode` is `single` or `all`. A `claim` of the group's pods is
+  /// reserved for the group and not for them.
+  void add_pod_group(const std::string& ns, const std::string& name, const std::string& mode,
+                     const std::string& claim = {});
   void create_deployment(const std::string& ns, const std::string& name, int replicas, PodShape shape,
                          const std::map<std::string, std::string>& annotations = {});
   void create_stateful_set(const std::string& ns, const std::string& name, int replicas, PodShape shape);
@@ -111,6 +113,12 @@ class Cluster {
   void replace_device(const std::string& node, const std::string& device);
   /// The driver publishes that these devices draw on one set of counters, as partitions of one card do.
   void share_counters(const std::string& node, const std::vector<std::string>& devices, const std::string& set);
+  /// The driver says nothing about its devices there: each is Unknown, and it writes no condition into a claim.
+  void mute_driver(const std::string& node, const std::string& driver);
+  /// The driver makes the `uuid` of each of its devices there of the node's name, as Google's does.
+  void name_by_node(const std::string& node, const std::string& driver);
+  /// Whether the node's kubelet writes its devices' health into pods: its feature gate ResourceHealthStatus.
+  void report_health(const std::string& node, bool reports);
   void kill_plugin(const std::string& node, const std::string& resource);
   void start_plugin(const std::string& node, const std::string& resource);
   void kill_driver(const std::string& node, const std::string& driver);

@@ -105,6 +105,31 @@ void Cluster::share_counters(const std::string& node, const std::vector<std::str
   changed();
 }
 
+void Cluster::mute_driver(const std::string& node, const std::string& driver) {
+  auto& on = machine(node);
+  auto& one = on.drivers[driver];
+  one.writes_conditions = false;
+  for (auto& device : one.devices) {
+    device.health = "Unknown";
+    refresh_holders(state_, on, device.name);
+  }
+  changed();
+}
+
+void Cluster::name_by_node(const std::string& node, const std::string& driver) {
+  auto& one = machine(node).drivers[driver];
+  one.named_by_node = true;
+  one.published.clear();
+  changed();
+}
+
+void Cluster::report_health(const std::string& node, bool reports) {
+  auto& on = machine(node);
+  on.reports_health = reports;
+  refresh_all(on, next_pod_sync(state_));
+  changed();
+}
+
 void Cluster::kill_plugin(const std::string& node, const std::string& resource) {
   auto& on = machine(node);
   on.plugins[resource].alive = false;

@@ -106,10 +106,12 @@ void Cluster::add_budget(const BudgetShape& shape) {
   changed();
 }
 
-void Cluster::add_pod_group(const std::string& ns, const std::string& name, const std::string& mode) {
+void Cluster::add_pod_group(const std::string& ns, const std::string& name, const std::string& mode,
+                            const std::string& claim) {
   if (settings_.unserved.contains(Res::PodGroups)) serve(Res::PodGroups, true);
   Json spec = {{"schedulingPolicy", {{"basic", Json::object()}}}};
   spec["disruptionMode"][mode] = Json::object();
+  if (!claim.empty()) spec["resourceClaims"] = Json::array({Json{{"name", claim}, {"resourceClaimName", claim}}});
   state_.store.create(
       Res::PodGroups,
       {{"metadata", {{"name", name}, {"namespace", ns}}}, {"spec", std::move(spec)}, {"status", Json::object()}});
