@@ -68,10 +68,10 @@ struct ExporterWorld : Drivers {
 
 }  // namespace
 
-TEST_CASE("an AMD card that reads Healthy while its exporter runs has recovered") {
+TEST_CASE("an AMD card that reads Healthy while its exporter runs is believed") {
   ExporterWorld world;
   world.report("Healthy");
-  world.run_for(11min);
+  world.run_for(30s);
   CHECK(world.conditions("p-0") == Words{"True", "False"});
 }
 
@@ -117,4 +117,16 @@ TEST_CASE("a restart of ours while the exporter is away does not make its plugin
   world.run_for(30min);
   CHECK(world.health("p-0") == "Healthy");
   CHECK(world.conditions("p-0") == Words{"True"});
+}
+
+TEST_CASE("an exporter that goes while no controller watches is not missed, and its plugin's Healthy is believed") {
+  ExporterWorld world;
+  world.hold(k8s::Kind::Pod, true);
+  world.delete_exporter();
+  world.report("Healthy");
+  world.run_for(1min);
+  world.restart_controller();
+  world.run_for(30s);
+  CHECK(world.conditions("p-0") == Words{"True", "False"});
+  CHECK_FALSE(world.blames_exporter());
 }
