@@ -163,6 +163,11 @@ void Index::take(const Store& store, Res res, const Change& change) {
       restless.claims.insert(name);
       ++room_;
       break;
+    case Res::PodGroups:
+      for (const auto& claim : list(object, {"spec", "resourceClaims"})) {
+        restless.claims.insert({name.ns, text(claim, {"resourceClaimName"})});
+      }
+      break;
     case Res::ClaimTemplates:
       restless.claimants.insert(unbound().begin(), unbound().end());
       break;
