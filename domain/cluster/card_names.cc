@@ -16,8 +16,32 @@ namespace {
 /// The last part of the names of attributes that usually name a physical device.
 constexpr std::array<std::string_view, 3> kIdentityWords = {"uuid", "serialnumber", "serial"};
 
+bool is_well_known(std::string_view attribute) {
+  return std::ranges::find(kIdentityWords, attribute_word(attribute)) != kIdentityWords.end();
+}
+
 bool names_one(const Listing& listing, std::string_view value) {
   return !value.empty() && !listing.shared.contains(value);
+}
+
+/// What several cards carry in this attribute, of which no listing knows unless it is a well-known one.
+std::set<std::string_view> shared_in(const Listing& listing, std::string_view attribute) {
+  std::set<std::string_view> shared;
+  if (attribute.empty() || is_well_known(attribute)) return shared;
+  std::map<std::string_view, std::string_view> cards;  // by value
+  for (const auto& [name, device] : listing.devices) {
+    const auto value = k8s::find(device.attributes, attribute);
+    if (value && cards.try_emplace(*value, device.card).first->second != device.card) shared.insert(*value);
+  }
+  return shared;
+}
+
+/// What the attribute that is asked for says of the device, if it names one card.
+std::optional<std::string> asked_name(const Listing& listing, const std::set<std::string_view>& shared,
+                                      const PublishedDevice& device, std::string_view attribute) {
+  const auto value = k8s::find(device.attributes, attribute);
+  if (!value || !names_one(listing, *value) || shared.contains(*value)) return std::nullopt;
+  return std::string(*value);
 }
 
 /// The first attribute of this word that names one device.
@@ -40,11 +64,10 @@ std::string partition_of(std::string_view card, std::string_view name) {
   return std::string(card).append("/").append(name);
 }
 
-std::optional<std::string> name_of_card(const Listing& listing, const PublishedDevice& device,
-                                        std::string_view attribute) {
+std::optional<std::string> name_of_card(const Listing& listing, const std::set<std::string_view>& shared,
+                                        const PublishedDevice& device, std::string_view attribute) {
   if (const auto parent = named_by(listing, device, "parentuuid")) return parent->value;
-  if (const auto value = k8s::find(device.attributes, attribute); value && names_one(listing, *value))
-    return std::string(*value);
+  if (auto name = asked_name(listing, shared, device, attribute)) return name;
   const auto known = well_known(listing, device);
   return known ? std::optional(known->value) : std::nullopt;
 }
@@ -56,8 +79,7 @@ std::set<std::string, std::less<>> shared_identities(const std::map<std::string,
   std::set<std::string, std::less<>> shared;
   for (const auto& [name, device] : devices) {
     for (const auto& [attribute, value] : device.attributes) {
-      if (value.empty() || std::ranges::find(kIdentityWords, attribute_word(attribute)) == kIdentityWords.end())
-        continue;
+      if (value.empty() || !is_well_known(attribute)) continue;
       if (cards.try_emplace(value, device.card).first->second != device.card) shared.emplace(value);
     }
   }
@@ -76,8 +98,8 @@ std::optional<DeviceIdentity> identity_in(const Listing& listing, std::string_vi
   if (attribute.empty()) {
     found = named_by(listing, device, "parentuuid");
     if (!found) found = well_known(listing, device);
-  } else if (const auto value = k8s::find(device.attributes, attribute); value && names_one(listing, *value)) {
-    found = DeviceIdentity{.attribute = std::string(attribute), .value = std::string(*value)};
+  } else if (auto value = asked_name(listing, shared_in(listing, attribute), device, attribute)) {
+    found = DeviceIdentity{.attribute = std::string(attribute), .value = *std::move(value)};
   }
   if (found && names_parent(found->attribute)) found->value = partition_of(found->value, name);
   return found;
@@ -93,9 +115,10 @@ std::string_view card_name_of(const DeviceIdentity& identity, std::string_view d
 
 std::set<std::string> marks_of(const Listing& listing, std::string_view attribute, std::string_view without) {
   std::set<std::string> marks;
+  const auto shared = shared_in(listing, attribute);
   for (const auto& [name, device] : listing.devices) {
     if (!without.empty() && device.card == without) continue;
-    if (const auto card = name_of_card(listing, device, attribute)) marks.insert(mark_of(*card));
+    if (const auto card = name_of_card(listing, shared, device, attribute)) marks.insert(mark_of(*card));
   }
   return marks;
 }

@@ -89,7 +89,13 @@ TEST_CASE("a chip's history is not its sibling's, though both have one uuid") {
 
 TEST_CASE("a value that all devices of a pool share proves no device of a new node to be one of the old node's") {
   ChipsWorld world;
-  const std::string attribute = "uuid";
+  std::string attribute = "uuid";
+  SUBCASE("in the well-known attribute") {}
+  SUBCASE("in the one that the policy names") {
+    attribute = "model";
+    world.policy().recover.identity_attribute = attribute;
+    world.send_policy();
+  }
   const auto device = world.start_one();
   world.set_health(device, "Unhealthy", "TPU device file is missing");
   world.run_for(2min);

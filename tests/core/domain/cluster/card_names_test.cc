@@ -57,6 +57,21 @@ TEST_CASE("a card has one mark whatever it is divided into, and a value that sev
   CHECK(count_marks({{"0", on_card("0", {{"uuid", "node"}})}, {"1", on_card("1", {{"uuid", "node"}})}}) == 0);
 }
 
+TEST_CASE("a value that several cards have in the attribute that is asked for is nobody's, and partitions of one may") {
+  const PublishedByName devices = {{"gpu-0", on_card("a", {{"board", "7"}, {"slot", "0"}})},
+                                   {"gpu-1", on_card("b", {{"board", "7"}, {"slot", "1"}})},
+                                   {"part-0", on_card("c", {{"board", "8"}, {"slot", "7"}})},
+                                   {"part-1", on_card("c", {{"board", "8"}, {"slot", "7"}})}};
+  CHECK(identity_of_one(devices, "gpu-0", "board") == "none");
+  CHECK(identity_of_one(devices, "gpu-0", "slot") == "slot=0");
+  CHECK(identity_of_one(devices, "part-0", "board") == "board=8");
+  CHECK(identity_of_one(devices, "part-1", "slot") == "slot=7");
+  const auto shared = shared_identities(devices);
+  const Listing listing{.devices = devices, .shared = shared};
+  CHECK(marks_of(listing, "board") == std::set<std::string>{mark_of("8")});
+  CHECK(marks_of(listing, "slot").size() == 3);
+}
+
 TEST_CASE("cards are renamed if there were two or more and none has kept its name") {
   CHECK(are_all_renamed({"a", "b"}, {"c", "d"}));
   CHECK(are_all_renamed({"a", "b"}, {"c"}));
