@@ -200,14 +200,15 @@ std::optional<HoldReason> still_schedulable(const AffectedPod& affected, const P
   const bool comes_back = tolerates_ours(affected, input.world);
   if (by_node && node_is_tainted(affected, input.world) && !comes_back) return std::nullopt;
   // What stops a taint stops the eviction, and says so itself.
-  const bool is_stopped =
-      pause_for(input.world, input.policy, input.now.wall, affected.pod(), affected.key) ||
-      input.brake.holding(affected.key, affected.pod().node_name, affected.pod().meta.uid) != nullptr;
-  if (dra && is_kept_off(affected, input)) return is_stopped ? std::nullopt : rest_of_card(affected, input);
+  const auto is_stopped = [&] {
+    return pause_for(input.world, input.policy, input.now.wall, affected.pod(), affected.key) ||
+           input.brake.holding(affected.key, affected.pod().node_name, affected.pod().meta.uid) != nullptr;
+  };
+  if (dra && is_kept_off(affected, input)) return is_stopped() ? std::nullopt : rest_of_card(affected, input);
   if (will_be_tainted(affected, input) && !comes_back) {
     // Nothing is written in observe mode: what would be done next is said as if it were.
     if (affected.mode != Mode::Enforce) return std::nullopt;
-    if (is_stopped) return std::nullopt;
+    if (is_stopped()) return std::nullopt;
     if (auto full = full_for_taint(affected, input, by_node)) return full;
     const auto* attempt =
         input.requests.write(by_node ? node_write_key(affected.pod().node_name)
