@@ -7,6 +7,12 @@ namespace dhc {
 
 namespace {
 
+/// That a device was made ready for its pod says nothing about its health. **Source:** KEP-4817 and dranet, which write
+/// `Ready` and `NetworkReady` as they prepare a claim.
+bool speaks_of_health(const k8s::Condition& condition) {
+  return condition.status != "True" || !condition.type.ends_with("Ready");
+}
+
 Heard& heard_from(SlimVector<Heard>& heard, const Speaker& who) {
   const auto found = std::ranges::find(heard, who, &Heard::who);
   return found == heard.end() ? heard.emplace_back(Heard{.who = who}) : *found;
@@ -87,7 +93,8 @@ void Speakers::remove(const SharedText& node, std::span<const Heard> heard) {
 
 void Speakers::note(const k8s::ResourceClaim& claim) {
   for (const auto& device : claim.devices) {
-    if (!device.conditions.empty()) note_word(all_[{.source = DeviceKey::Source::Dra, .scope = device.driver}]);
+    if (std::ranges::any_of(device.conditions, speaks_of_health))
+      note_word(all_[{.source = DeviceKey::Source::Dra, .scope = device.driver}]);
   }
 }
 

@@ -44,7 +44,8 @@ struct SpeakerSight {
   std::int64_t held = 0;                  ///< Its devices on running pods, counted once for each pod.
   std::int64_t reported = 0;              ///< Of them, those of which the kubelet says anything, Unknown included.
   Moment since;                           ///< Since when some have been held without a break.
-  bool has_spoken = false;                ///< By a report other than Unknown, or a claim's condition.
+  bool has_spoken = false;                ///< By a report other than Unknown, or a claim's condition that is more than
+                                          ///< that the device was made ready.
   std::map<SharedText, NodeSight> nodes;  ///< Those with pods that hold some.
   std::set<SharedText> unheard;           ///< Of them, those whose kubelets say nothing of any.
 };

@@ -52,7 +52,6 @@ struct Driver {
   bool unknown = false;              ///< The kubelet has given up on it: all devices are Unknown.
   std::string slice;                 ///< The published ResourceSlice, or empty.
   std::vector<DraDevice> published;  ///< What stands in it.
-  bool writes_conditions = true;     ///< Of a claim's devices, as they are prepared.
   bool named_by_node = false;        ///< Each device has the same `uuid`, made of the node's name.
 };
 

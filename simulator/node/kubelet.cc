@@ -115,15 +115,13 @@ void set_running(Json& statuses, const std::string& now) {
   }
 }
 
-void mark_claims_ready(State& state, const Machine& machine, const Json& pod) {
+void mark_claims_ready(State& state, const Json& pod) {
   const auto now = state.store.time_text();
   for (const auto& pod_claim : list(pod, {"spec", "resourceClaims"})) {
     state.store.edit(Res::Claims, {ns_of(pod), claim_name_of(pod, pod_claim)}, [&](Json& claim) {
       if (claim["status"].contains("devices")) return;
       Json devices = Json::array();
       for (const auto& result : list(claim, {"status", "allocation", "devices", "results"})) {
-        const auto driver = machine.drivers.find(text(result, {"driver"}));
-        if (driver != machine.drivers.end() && !driver->second.writes_conditions) continue;
         const Json ready = {{"type", "Ready"},
                             {"status", "True"},
                             {"lastTransitionTime", now},
@@ -134,14 +132,14 @@ void mark_claims_ready(State& state, const Machine& machine, const Json& pod) {
                            {"device", text(result, {"device"})},
                            {"conditions", Json::array({ready})}});
       }
-      if (!devices.empty()) claim["status"]["devices"] = std::move(devices);
+      claim["status"]["devices"] = std::move(devices);
     });
   }
 }
 
 void start(State& state, Machine& machine, KubeletPod& known, const Json& pod) {
   known.running = true;
-  mark_claims_ready(state, machine, pod);
+  mark_claims_ready(state, pod);
   const auto now = state.store.time_text();
   const auto ip = fmt::format("10.244.{}.{}", machine.number, 2 + state.pods_started++ % 250);
   state.store.edit(Res::Pods, known.name, [&](Json& changed) {

@@ -113,7 +113,7 @@ class Cluster {
   void replace_device(const std::string& node, const std::string& device);
   /// The driver publishes that these devices draw on one set of counters, as partitions of one card do.
   void share_counters(const std::string& node, const std::vector<std::string>& devices, const std::string& set);
-  /// The driver says nothing about its devices there: each is Unknown, and it writes no condition into a claim.
+  /// The driver says nothing about its devices there: each is Unknown.
   void mute_driver(const std::string& node, const std::string& driver);
   /// The driver makes the `uuid` of each of its devices there of the node's name, as Google's does.
   void name_by_node(const std::string& node, const std::string& driver);

@@ -107,9 +107,7 @@ void Cluster::share_counters(const std::string& node, const std::vector<std::str
 
 void Cluster::mute_driver(const std::string& node, const std::string& driver) {
   auto& on = machine(node);
-  auto& one = on.drivers[driver];
-  one.writes_conditions = false;
-  for (auto& device : one.devices) {
+  for (auto& device : on.drivers[driver].devices) {
     device.health = "Unknown";
     refresh_holders(state_, on, device.name);
   }

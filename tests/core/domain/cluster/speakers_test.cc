@@ -1,5 +1,6 @@
 #include "domain/cluster/speakers.h"
 
+#include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -33,6 +34,31 @@ TEST_CASE("each turn looks at the nodes whose kubelets say nothing of any device
   speakers.remove("node-b", held(1));
   CHECK(sight.nodes.size() == 1);
   CHECK(sight.unheard == std::set<SharedText>{"node-a"});
+}
+
+TEST_CASE("that a device was made ready is no word about its health, and any other condition is") {
+  struct Case {
+    std::string type;
+    std::string status;
+    bool speaks;
+  };
+  for (const auto& one : std::vector<Case>{{"Ready", "True", false},
+                                           {"NetworkReady", "True", false},
+                                           {"Ready", "False", true},
+                                           {"Ready", "Unknown", true},
+                                           {"Degraded", "False", true},
+                                           {"Healthy", "True", true}}) {
+    CAPTURE(one.type);
+    CAPTURE(one.status);
+    k8s::ResourceClaim claim;
+    claim.devices = {{.driver = "gpu.example.com",
+                      .pool = "node-a",
+                      .device = "gpu-0",
+                      .conditions = {{.type = one.type, .status = one.status}}}};
+    Speakers speakers;
+    speakers.note(claim);
+    CHECK((speakers.first_words() == 1) == one.speaks);
+  }
 }
 
 }  // namespace dhc
