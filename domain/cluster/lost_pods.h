@@ -12,7 +12,8 @@
 
 namespace dhc {
 
-/// A pod of a Job that has failed, or that went without having been seen to end.
+/// A pod of a Job that has failed, that is going where its Job counts it from then on, or that went without having been
+/// seen to end.
 struct LostPod {
   MonoTime at;            ///< When that was first seen.
   k8s::PodEnd end;        ///< As it was last seen.
@@ -32,6 +33,7 @@ class LostPods {
   void take_back(std::string_view job, std::string_view uid);
   void forget(const Now& now);
 
+  [[nodiscard]] bool empty() const { return by_job_.empty(); }
   /// By UID.
   [[nodiscard]] const std::map<SharedText, LostPod, std::less<>>& of(std::string_view job) const;
 

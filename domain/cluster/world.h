@@ -84,7 +84,7 @@ struct PodRecord {
                                         ///< pod's end (seen on 1.37.1).
   SlimVector<Heard> heard;              ///< What the speakers have counted of it.
   bool was_live = false;                ///< A kubelet ran it when we last drew conclusions.
-  bool was_lost = false;                ///< It has been noted as failed.
+  bool was_lost = false;                ///< It has been noted as lost to its Job.
   bool readable = true;                 ///< False: its last version could not be read, nothing may be decided on it.
   k8s::SharedOptional<ConditionWords> told;  ///< What our condition on it says, if it is True.
   SlimVector<ReportDoubt> doubts;            ///< What the kubelet says of it that is laid on no device.
@@ -387,6 +387,8 @@ class World {
   void note_departure(const PodRecord& record, const Now& now);
   void note_failure(PodRecord& record, const Now& now);
   void note_failures_anew(const Now& now);
+  [[nodiscard]] bool counts_as_it_goes(const k8s::Pod& pod) const;
+  void look_again_at_terminating_pods(const k8s::Job& job);
   [[nodiscard]] bool is_heard_since(KindSet kinds, std::optional<MonoTime> due) const;
   void note_removed(JobRecord& record, const RetryCredits& before) const;
   bool apply_one(k8s::Told&& word, const Now& now);

@@ -1,5 +1,6 @@
 // The part of World that knows Jobs: what we wrote on them, their pods, and how those ended.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -81,6 +82,7 @@ void note_reverted(JobRecord& record, const Now& now) {
 bool World::put(k8s::Job&& job, const Now& now) {
   cut_records(job.meta);
   const SharedText uid = job.meta.uid;
+  const bool is_new = !jobs_.contains(uid);
   auto& record = jobs_[uid];
   const auto dead = k8s::find(job.meta.labels, kRecreatedFromLabel);
   recreations_.note(uid, dead ? fmt::format("{}/{}", job.meta.ns, *dead) : std::string());
@@ -96,6 +98,7 @@ bool World::put(k8s::Job&& job, const Now& now) {
   owner_tree_.remove_owner(record.job.meta);
   owner_tree_.add_owner(job.meta);
   record.job = std::move(job);
+  if (is_new) look_again_at_terminating_pods(record.job);
   note_removed(record, before);
   for (auto& [pod, removed] : record.removed) {
     if (record.job.backoff_limit < removed.limit) {
@@ -121,6 +124,12 @@ bool World::put(k8s::Job&& job, const Now& now) {
   return true;
 }
 
+/// Whether it counts them is known only now.
+void World::look_again_at_terminating_pods(const k8s::Job& job) {
+  std::ranges::copy_if(pods_of_job(job), std::inserter(dirty_pods_, dirty_pods_.end()),
+                       [&](const auto& uid) { return pods_.at(uid).pod.meta.deletion.has_value(); });
+}
+
 void World::note_removed(JobRecord& record, const RetryCredits& before) const {
   const auto is_remembered = [&](const std::string& uid) { return pods_.contains(uid) || endings_.contains(uid); };
   std::erase_if(record.removed, [&](const auto& entry) {
@@ -139,13 +148,24 @@ void World::note_removed(JobRecord& record, const RetryCredits& before) const {
 /// Also of a pod whose kubelet has not named its device, or whose Job is not known yet.
 void World::note_failure(PodRecord& record, const Now& now) {
   const auto& pod = record.pod;
+  if (!is_job_pod(pod)) return;
   const bool has_failed = pod.phase == k8s::PodPhase::Failed;
-  if (!is_job_pod(pod) || record.was_lost == has_failed) return;
-  record.was_lost = has_failed;
-  const auto job = pod.meta.controller_identity();
-  if (!has_failed) return lost_pods_.take_back(job, pod.meta.uid);
-  lost_pods_.note(job, pod.meta.uid,
-                  {.at = now.mono, .end = {.conditions = pod.conditions, .exits = pod.exits}, .was_seen = true});
+  if (!has_failed && !counts_as_it_goes(pod)) {
+    record.was_lost = false;
+    if (!lost_pods_.empty()) lost_pods_.take_back(pod.meta.controller_identity(), pod.meta.uid);
+    return;
+  }
+  if (std::exchange(record.was_lost, true)) return;
+  lost_pods_.note(pod.meta.controller_identity(), pod.meta.uid,
+                  {.at = now.mono, .end = {.conditions = pod.conditions, .exits = pod.exits}, .was_seen = has_failed});
+}
+
+/// Whether the Job counts the pod as failed from the deletion on, however long it takes to end. **Source:** Kubernetes,
+/// job_controller.go, isPodFailed: unless it replaces only what has failed, as with a podFailurePolicy.
+bool World::counts_as_it_goes(const k8s::Pod& pod) const {
+  if (!pod.meta.deletion || pod.phase == k8s::PodPhase::Succeeded) return false;
+  const auto* record = job_of(pod.meta);
+  return record != nullptr && !record->job.replaces_when_failed && record->job.failure_rules.empty();
 }
 
 /// A Job that was restored may have counted none of them.

@@ -18,6 +18,14 @@ namespace dhc {
 
 namespace {
 
+/// Whether what is remembered is still what the policy names by this key: a value that changes every second is not
+/// written down each time.
+bool is_same_fault(const k8s::Taint& remembered, const AffectedPod& affected) {
+  return remembered.key == affected.taint.key && !remembered.effect.empty() &&
+         std::ranges::any_of(affected.policy->match.device_taints,
+                             [&](const DeviceTaintMatch& one) { return one.fits(remembered); });
+}
+
 constexpr std::size_t kHistory = 10;
 constexpr std::size_t kReasonLimit = 120;
 constexpr std::size_t kLosses = 10;
@@ -246,7 +254,7 @@ void IncidentTurn::open_or_continue(const DeviceKey& key, const AffectedPod& aff
     facts.evidence.take(EvidenceEvent::TakenBack, now_);
     // What the kubelet has called bad once, it may call healthy by mistake later.
     if (is_drivers_own(facts.source)) set(facts.source, affected.source);
-    if (!affected.taint.key.empty()) set(facts.taint, affected.taint);
+    if (!affected.taint.key.empty() && !is_same_fault(facts.taint, affected)) set(facts.taint, affected.taint);
     if (is_drivers_own(affected.source) && !affected.unknown_now) note_called_bad(found->second, affected.since);
     return choose_policy(found->second, affected);
   }

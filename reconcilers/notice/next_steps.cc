@@ -10,24 +10,43 @@
 
 namespace dhc::notice {
 
+namespace {
+
+bool is_on_its_way(Reason reason) {
+  return reason == Reason::Evicting || reason == Reason::Evicted || reason == Reason::StuckTerminating;
+}
+
+}  // namespace
+
 NextSteps::NextSteps(std::span<const Verdict> verdicts, const PlanInput& input) : input_(input) {
   for (const auto& verdict : verdicts) {
     if (verdict.subject.kind != "Pod") continue;
     if (info_of(verdict.reason).for_good) held_.try_emplace({verdict.subject.uid, verdict.device}, &verdict);
-    if (verdict.reason == Reason::Evicting) going_.insert(verdict.subject.uid);
+    // Until its end is seen nothing that begins now holds it.
+    if (is_on_its_way(verdict.reason)) going_.insert(verdict.subject.uid);
+    if (verdict.reason == Reason::Paused || verdict.reason == Reason::Braked)
+      stopped_.try_emplace({verdict.subject.uid, verdict.device}, &verdict);
   }
 }
 
-const Verdict* NextSteps::held_for_good(const AffectedPod& affected) const {
-  if (held_.empty()) return nullptr;
+const Verdict* NextSteps::find(const ByPodAndDevice& verdicts, const AffectedPod& affected) {
+  if (verdicts.empty()) return nullptr;
   const auto device = to_string(affected.key);
-  const auto found = held_.find({affected.pod().meta.uid, device});
-  return found == held_.end() ? nullptr : found->second;
+  const auto found = verdicts.find({affected.pod().meta.uid, device});
+  return found == verdicts.end() ? nullptr : found->second;
 }
+
+const Verdict* NextSteps::held_for_good(const AffectedPod& affected) const { return find(held_, affected); }
 
 std::optional<Stop> NextSteps::stop(const AffectedPod& affected) const {
   if (!leads_to_eviction(affected) || is_going(affected.pod())) return std::nullopt;
-  return stop_of(affected, input_);
+  if (auto own = stop_of(affected, input_)) return own;
+  // Of another pod that it goes with.
+  const auto* verdict = find(stopped_, affected);
+  if (verdict == nullptr) return std::nullopt;
+  return Stop{.reason = verdict->reason,
+              .words = verdict->reason == Reason::Braked ? std::string(kBraked) : verdict->message,
+              .until = {}};
 }
 
 std::optional<MonoTime> NextSteps::changes_at(const AffectedPod& affected) const {

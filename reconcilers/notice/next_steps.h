@@ -49,9 +49,13 @@ class NextSteps {
   [[nodiscard]] Due due_of(const AffectedPod& affected) const;
   [[nodiscard]] std::optional<Stop> stop(const AffectedPod& affected) const;
 
+  using ByPodAndDevice = std::map<std::pair<std::string_view, std::string_view>, const Verdict*>;  // the pod's UID
+  static const Verdict* find(const ByPodAndDevice& verdicts, const AffectedPod& affected);
+
   const PlanInput& input_;
-  std::map<std::pair<std::string_view, std::string_view>, const Verdict*> held_;  // by the pod's UID and its device
-  std::set<std::string_view> going_;                                              // UIDs
+  ByPodAndDevice held_;               // for good
+  ByPodAndDevice stopped_;            // by a pause or a brake
+  std::set<std::string_view> going_;  // UIDs
 };
 
 }  // namespace dhc::notice

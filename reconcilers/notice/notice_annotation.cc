@@ -165,14 +165,14 @@ Notice notice_with(const AffectedPod& member, const GangUnit& unit, const Notice
   const auto price = price_of(member, is_same ? shown : std::nullopt, input, wake);
   const auto terms = notice_terms(member, input);
   const auto& holder = unit.members.front()->pod().meta.name;
+  const bool is_stopped = other.reason == to_string(Reason::Paused) || other.reason == to_string(Reason::Braked);
   return {.evict = true,
           .number = (shown ? shown->number : 0) + (is_same ? 0 : 1),
           .device = other.device,
           .reason = other.reason,
-          .message = other.reason == to_string(Reason::Paused)
-                         ? other.message
-                         : fmt::format("policy {} evicts {}: pod {} is on a bad device", member.policy->name,
-                                       unit.gang.words, holder),
+          .message = is_stopped ? other.message
+                                : fmt::format("policy {} evicts {}: pod {} is on a bad device", member.policy->name,
+                                              unit.gang.words, holder),
           .at = other.at,
           .deadline = terms ? std::optional(terms->until) : other.deadline,
           .retry = std::string(price.retry),

@@ -9,9 +9,7 @@ std::optional<Stop> stop_of(const AffectedPod& affected, const PlanInput& input)
   if (const auto pause = pause_for(input.world, input.policy, input.now.wall, pod, affected.key))
     return Stop{.reason = Reason::Paused, .words = pause->why, .until = end_of(*pause, input.now)};
   if (input.brake.holding(affected.key, pod.node_name, pod.meta.uid) == nullptr) return std::nullopt;
-  // The verdict on a brake counts devices: a condition that repeated it would be written with each of them.
-  return Stop{
-      .reason = Reason::Braked, .words = "the brake stops new evictions here until it is released", .until = {}};
+  return Stop{.reason = Reason::Braked, .words = std::string(kBraked), .until = {}};
 }
 
 }  // namespace dhc::notice

@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "reconcilers/shared/plan_input.h"
 
@@ -13,7 +14,10 @@ struct Stop {
   std::optional<MonoTime> until;  ///< Of a pause with an end.
 };
 
-/// Whatever else holds the pod just now; none: neither does.
+/// The verdict on a brake counts devices: a condition that repeated it would be written with each of them.
+inline constexpr std::string_view kBraked = "the brake stops new evictions here until it is released";
+
+/// Of the pod's own node and device, whatever else holds the pod just now; none: neither does.
 [[nodiscard]] std::optional<Stop> stop_of(const AffectedPod& affected, const PlanInput& input);
 
 }  // namespace dhc::notice

@@ -54,8 +54,9 @@ Uncounted uncounted(const k8s::Pod& pod, const JobRecord& record, const PlanInpu
     if (counted_at && (!found.until || *counted_at < *found.until)) found.until = counted_at;
   };
   for (const auto& uid : world.pods_of_job(job)) {
-    const auto& other = world.pod(uid)->pod;
-    if (uid == pod.meta.uid || !is_live(other)) continue;
+    const auto& known = *world.pod(uid);
+    const auto& other = known.pod;
+    if (uid == pod.meta.uid || known.was_lost || !is_live(other)) continue;
     if (is_going(other, input, going)) {
       if (!costs_nothing(job, other)) ++found.going;
     } else if (const auto* credit = record.credits.find(uid);

@@ -1,4 +1,6 @@
 // The driver's own taint in its ResourceSlice (KEP-5055) as a signal: `match.deviceTaints`.
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "tests/controller/cluster/driver_taint_stage.h"
@@ -237,6 +239,22 @@ TEST_CASE("A value that changes every second neither grows nor ends the fault") 
   }
   publish_taints(stage, {.first = {xid("59")}});
   CHECK(stage.run_for(Seconds(1)) == Names{"train-1"});
+}
+
+TEST_CASE("A value that changes all the time is not written down each time") {
+  auto stage = held_device();
+  stage.whole_policy().own_namespace = "dhc";
+  stage.policy().evict->after = hours(1);
+  stage.send_policy();
+  publish_taints(stage, {.first = {xid("0")}});
+  stage.run_for(minutes(3));
+  const auto states = [&] { return std::ranges::count(stage.writes(), "state"); };
+  const auto before = states();
+  for (int value = 1; value <= 60; ++value) {
+    publish_taints(stage, {.first = {xid(std::to_string(value))}});
+    CHECK(stage.run_for(Seconds(5)).empty());
+  }
+  CHECK(states() == before);
 }
 
 TEST_CASE("However many harmless words are written over a fault, it has not been taken back") {

@@ -163,7 +163,7 @@ TEST_CASE("maxPerJob bounds the credits, and the pod after the last is held with
     if (evict) stage.policy().job_retry->not_creditable = JobRetryRules::NotCreditable::Evict;
     stage.send_policy();
     for (int pod = 0; pod < 3; ++pod) stage.add_pod(pod);
-    const auto gone = stage.run_for(minutes(3));
+    const auto gone = stage.run_counted(minutes(3));
     CHECK(stage.job().backoff_limit == 2);
     CHECK(stage.credits().credits.size() == 2);
     CHECK(gone == (evict ? Names{"train-0", "train-1", "train-2"} : Names{"train-0", "train-1"}));
@@ -184,10 +184,10 @@ TEST_CASE("A pod beyond maxPerJob takes a retry of the Job's own, and none that 
     stage.job().backoff_limit = own;
     stage.upsert_job("train");
     // Those with a credit wait for settle: whoever has none must not be faster.
-    const auto early = stage.run_for(Seconds(65));
+    const auto early = stage.run_counted(Seconds(65));
     CHECK(stage.job().backoff_limit == own + 2);
     CHECK(early.size() == static_cast<std::size_t>(own));
-    CHECK(early.size() + stage.run_for(minutes(8)).size() == static_cast<std::size_t>(own + 2));
+    CHECK(early.size() + stage.run_counted(minutes(8)).size() == static_cast<std::size_t>(own + 2));
     CHECK(stage.verdict("train-3", Reason::NotCreditable) != nullptr);
   }
 }

@@ -1,6 +1,7 @@
 // What a Job has lost of which its own watch does not speak yet, under a policy that gives no retry back.
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -52,6 +53,56 @@ TEST_CASE("A pod of a Job that goes without having been seen to fail counts unti
   REQUIRE(held != nullptr);
   CHECK(held->next_at.has_value());
   CHECK(stage.run_for(Seconds(2)) == Names{"train-0"});
+}
+
+TEST_CASE("A pod that goes counts once, from its deletion on where its Job counts it then") {
+  struct Case {
+    std::string name;
+    bool counts_at_deletion;
+    std::function<void(k8s::Job&)> change;
+  };
+  const std::vector<Case> cases = {
+      {"a plain Job", true, [](k8s::Job&) {}},
+      {"podReplacementPolicy: Failed", false, [](k8s::Job& job) { job.replaces_when_failed = true; }},
+      {"a podFailurePolicy", false,
+       [](k8s::Job& job) { job.failure_rules = {on_condition(RuleAction::Count, "example.com/any")}; }},
+  };
+  for (const auto& one : cases) {
+    for (const bool job_comes_late : {false, true}) {
+      CAPTURE(one.name);
+      CAPTURE(job_comes_late);
+      auto stage = with_two_pods();
+      one.change(stage.job());
+      stage.job().backoff_limit = 2;
+      if (!job_comes_late) stage.upsert_job("train");
+      stage.run_for(Seconds(50));
+      if (job_comes_late) {
+        stage.deliver(k8s::Delivery(
+            k8s::Remove{.kind = k8s::Kind::Job, .ns = stage.job().meta.ns, .name = "train", .uid = "uid-train"}));
+      }
+      // Its kubelet is gone: it terminates for ever.
+      stage.pod_named("train-1").meta.deletion = stage.now().wall;
+      stage.upsert_pod("train-1");
+      stage.settle();
+      stage.job().failed = one.counts_at_deletion ? 1 : 0;
+      stage.upsert_job("train");
+      stage.job().backoff_limit = one.counts_at_deletion ? 2 : 1;
+      stage.upsert_job("train");
+      CHECK(stage.run_for(kUnseen - Seconds(1)).empty());
+      REQUIRE(stage.verdict("train-0", Reason::WouldEndJob) != nullptr);
+      CHECK(stage.run_for(minutes(5), Seconds(5)) == (one.counts_at_deletion ? Names{"train-0"} : Names{}));
+    }
+  }
+}
+
+TEST_CASE("A pod that was away and runs again is no loss") {
+  auto stage = with_two_pods();
+  stage.run_for(Seconds(50));
+  auto back = stage.pod_named("train-1");
+  stage.remove_pod("train-1");
+  stage.settle();
+  stage.put(std::move(back));
+  CHECK(stage.run_for(Seconds(15)) == Names{"train-0"});
 }
 
 TEST_CASE("A pod that ended well takes no retry when it goes") {

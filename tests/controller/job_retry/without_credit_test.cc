@@ -88,17 +88,18 @@ TEST_CASE("whenNotCreditable: Evict without credits lets the Job end") {
 
 TEST_CASE("Pods that go together are counted together, also those that somebody else deletes") {
   auto together = stage_with(2, std::nullopt, 3);
-  CHECK(together.run_for(minutes(3), Seconds(5)) == Names{"train-0", "train-1"});
+  CHECK(together.run_counted(minutes(3)) == Names{"train-0", "train-1"});
   CHECK(together.verdict("train-2", Reason::WouldEndJob) != nullptr);
 
   auto drained = stage_with(1, std::nullopt, 2);
   drained.report("train-1", Health::Healthy);
   drained.pod_named("train-1").meta.deletion = drained.now().wall + Seconds(30);
   drained.upsert_pod("train-1");
-  CHECK(drained.run_for(minutes(2), Seconds(5)).empty());
-  drained.remove_pod("train-1");
+  CHECK(drained.run_for(Seconds(25), Seconds(5)).empty());
   drained.job().failed = 1;
   drained.upsert_job("train");
+  CHECK(drained.run_for(minutes(2), Seconds(5)).empty());
+  drained.remove_pod("train-1");
   CHECK(drained.run_for(minutes(2), Seconds(5)).empty());
 }
 

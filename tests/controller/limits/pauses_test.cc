@@ -166,7 +166,16 @@ TEST_CASE("A gang stays while one of its pods is on a paused node") {
   stage.send_policy();
   CHECK(stage.run_for(minutes(9)).empty());
   CHECK(stage.verdict("w-0", Reason::Paused) != nullptr);
+  const auto last_words = [&] {
+    std::string words;
+    for (const auto& condition : stage.conditions()) {
+      if (condition.name == "w-0") words = condition.wanted->message;
+    }
+    return words;
+  };
+  CHECK(last_words().contains("; next: no eviction (Paused)"));
   CHECK(stage.run_for(minutes(3)).size() == 4);
+  CHECK(last_words().contains("; next: eviction, due at"));
 }
 
 TEST_CASE("A label that brings a node under a pause, or out of it, counts at once") {

@@ -179,6 +179,17 @@ TEST_CASE("A pod that is evicted as soon as a pause ends does not read to its en
   CHECK(stage.conditions().back().wanted->message.ends_with("; next: eviction, due at 2026-11-20T12:11:00Z"));
 }
 
+TEST_CASE("A pod whose eviction was accepted is not told that a later pause keeps it") {
+  auto stage = bad_device();
+  stage.show_evictions(false);
+  REQUIRE(stage.run_for(minutes(7), Seconds(1)) == std::vector<std::string>{"web-1"});
+  const auto written = stage.conditions().size();
+  stage.limits().paused = true;
+  stage.send_policy();
+  stage.run_for(minutes(1), Seconds(5));
+  CHECK(stage.conditions().size() == written);
+}
+
 TEST_CASE("Under a brake the condition promises no eviction, and is not written for each device that joins") {
   test::Stage stage;
   stage.limits().brake_trial_after = std::chrono::hours(720);

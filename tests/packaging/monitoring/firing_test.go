@@ -121,21 +121,31 @@ func TestEachAlertFiresWhenItsTimeHasPassedAndNotWhenAllIsWell(t *testing.T) {
 	}
 }
 
-func TestWhatWasCountedBeforePrometheusWasAwayIsNoNews(t *testing.T) {
-	counted := `device_health_actions_total{action="EvictPod",outcome="Forbidden"} 1x20 _x20 1x80`
-	seen := false
+func TestWhatIsRefusedFirstIsNewsAndWhatWasCountedBeforePrometheusWasAwayIsNot(t *testing.T) {
+	const up = `device_health_build_info{job="d",instance="a"} `
+	const refused = `device_health_actions_total{job="d",instance="a",action="EvictPod",outcome="Forbidden"} `
+	var rule *rulefmt.Rule
 	for _, group := range groups(t).Groups {
-		for _, rule := range group.Rules {
-			if rule.Alert != "DeviceHealthActionForbidden" {
-				continue
-			}
-			seen = true
-			if at := firstFiringFrom(t, 21, counted, rule); at >= 0 {
-				t.Errorf("%s fires in minute %d under\n%s", rule.Alert, at, counted)
+		for _, one := range group.Rules {
+			if one.Alert == "DeviceHealthActionForbidden" {
+				rule = &one
 			}
 		}
 	}
-	if !seen {
-		t.Error("there is no such alert")
+	if rule == nil {
+		t.Fatal("there is no such alert")
+	}
+	for what, one := range map[string]struct {
+		numbers  string
+		from, at int
+	}{
+		"Prometheus was away":                               {up + `1x20 _x20 1x80` + "\n" + refused + `1x20 _x20 1x80`, 21, -1},
+		"refused in the first minutes of a new pod":         {up + `_x30 1x90` + "\n" + refused + `_x33 1x87`, 0, 33},
+		"refused first by a pod that has run":               {up + `1x120` + "\n" + refused + `_x50 1x70`, 0, 50},
+		"refused again after a restart within the same pod": {up + `1x120` + "\n" + refused + `1x5 _x25 1x90`, 16, 31},
+	} {
+		if at := firstFiringFrom(t, one.from, one.numbers, *rule); at != one.at {
+			t.Errorf("%s: it fires in minute %d, not %d, under\n%s", what, at, one.at, one.numbers)
+		}
 	}
 }

@@ -31,9 +31,9 @@ class Coverage {
 
   void begin_schedule(int seed);
 
-  /// Whether the recordings of this schedule are replayed: of each fourth, by its number, so that one that runs alone
-  /// fails as it did among others, or of the only one that is asked for.
-  [[nodiscard]] bool replays() const { return seed_ % 4 == 0 || end_ - first_ == 1; }
+  /// Whether the recordings of this schedule are replayed: of one of so many, by its number, so that one that runs
+  /// alone fails as it did among others, or of the only one that is asked for.
+  [[nodiscard]] bool replays(int one_of) const { return seed_ % one_of == 0 || end_ - first_ == 1; }
 
   /// While it lives, steps of incidents count: what compares plans with others takes them a second time.
   class Counting {

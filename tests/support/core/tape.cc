@@ -20,7 +20,8 @@ namespace dhc::test {
 
 namespace {
 
-constexpr unsigned kOneOfFew = 8;
+constexpr int kOneOfSchedules = 4;
+constexpr int kOneOfFew = 8;
 
 /// Where DHC_RECORDINGS names a folder, what tells of an eviction or of a credit is left there, under the test's name.
 void keep(const std::string& text) {
@@ -39,10 +40,10 @@ void keep(const std::string& text) {
 bool is_replayed() {
   static const bool each = std::getenv("DHC_EVERY_PLAN") != nullptr;
   static const bool few = std::getenv("DHC_FEW_PLANS") != nullptr;
-  static unsigned number_of_tape = 0;
+  static int number_of_tape = 0;
   const auto* schedules = Coverage::running();
   if (each) return true;
-  if (schedules != nullptr && !schedules->replays()) return false;
+  if (schedules != nullptr) return schedules->replays(few ? kOneOfFew : kOneOfSchedules);
   return !few || number_of_tape++ % kOneOfFew == 0;
 }
 
