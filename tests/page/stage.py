@@ -128,8 +128,8 @@ class Stage:
 class Demo:
     """The demo, which prints where its page is."""
 
-    def __init__(self) -> None:
-        self.process = subprocess.Popen([str(BUILD / "device-health-controller"), "demo", "--act", "dra", "--speed", "2"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    def __init__(self, act: str = "dra") -> None:
+        self.process = subprocess.Popen([str(BUILD / "device-health-controller"), "demo", "--act", act, "--speed", "2"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         assert self.process.stdout
         for _ in range(6):
             if found := re.search(r"http://127\.0\.0\.1:\d+/", self.process.stdout.readline()):
