@@ -299,25 +299,30 @@ DemoAct recovery() {
 /// Its program breaks each card that it is given, and each is well once it has gone.
 DemoAct guilty() {
   return {.name = "guilty",
-          .title = "A program breaks each device that it is given: the workload is suspected, not the devices",
+          .title = "A Job breaks each device that it is given: the Job is suspected, not the devices",
           .policy =
               "mode: enforce\n"
               "match: {drivers: [gpu.example.com]}\n"
               "after: 30s\n"
               "taint: {device: NoSchedule}\n"
               "recover: {healthyFor: 10m, hold: 2h}\n"
+              "jobRetry: {credit: true}\n"
               "evict: {}\n",
           .limits = "caps: {cluster: {percent: 25}, ownerDevicesPerDay: {percent: 25, atLeast: 5}}\n",
           .set_up =
               [](sim::Cluster& cluster) {
                 add_nodes(cluster, kDriver, 8);
                 cluster.create_deployment(kNamespace, "render", 20, shape_of(kDriver));
-                cluster.create_deployment(kNamespace, "miner", 1, shape_of(kDriver));
+                sim::JobShape miner;
+                miner.name = "miner";
+                miner.shape = shape_of(kDriver);
+                cluster.create_job(miner);
               },
           .steps = {break_one_of(5s, kDriver, "miner"), repair(150s), break_one_of(5min, kDriver, "miner"),
                     repair(450s), break_one_of(10min, kDriver, "miner"), repair(750s),
                     break_one_of(15min, kDriver, "miner"), repair(24min), vouch_for(25min, "miner")},
-          .length = 40min};
+          .length = 40min,
+          .longest_wait = 1500ms};
 }
 
 /// Lines of YAML, moved to the right.

@@ -1,5 +1,6 @@
 #include "cli/demo_play.h"
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/demo_screen.h"
+#include "simulator/controllers/state.h"
 #include "simulator/direct_transport.h"
 #include "tests/support/shell/no_credentials.h"
 
@@ -153,16 +155,29 @@ TEST_CASE("act recovery: the hold ends the taint, and on probation one report br
   });
 }
 
-TEST_CASE("act guilty: what broke under one workload is put down to it, taken back, and its pod stays where it is") {
+TEST_CASE("act guilty: what broke under one Job is put down to it, taken back, and its pod stays without a credit") {
   watch("guilty", [](const Theatre& theatre, const DemoSum& sum) {
     Words expected;
-    for (int i = 0; i < 3; ++i) expected.insert(expected.end(), {"BROKE", "TAINTED", "EVICTED", "RUNNING", "HEALTHY"});
+    for (int i = 0; i < 3; ++i) {
+      expected.insert(expected.end(), {"BROKE", "TAINTED", "CREDITED", "EVICTED", "RUNNING", "HEALTHY"});
+    }
     expected.insert(expected.end(), {"BROKE", "UNTAINTED", "UNTAINTED", "UNTAINTED", "SUSPECTED", "PROBATION",
                                      "PROBATION", "PROBATION", "HOLDS", "HEALTHY", "OPERATOR"});
     CHECK(theatre.words == expected);
-    CHECK(theatre.text.find("Deployment default/miner is suspected") != std::string::npos);
+    std::vector<std::string> told;
+    for (const auto& [name, event] : theatre.cluster.store().all(sim::Res::Events)) {
+      if (sim::text(*event, {"reason"}) != "WorkloadSuspected") continue;
+      CHECK(sim::text(*event, {"note"}).contains("Job default/miner is suspected"));
+      told.push_back(sim::text(*event, {"regarding", "kind"}) + " " + sim::text(*event, {"regarding", "name"}));
+    }
+    std::ranges::sort(told);
+    REQUIRE(told.size() == 2);
+    CHECK(told.front() == "Job miner");
+    CHECK(told.back().starts_with("Pod miner-"));
     CHECK(sum.replaced == 3);
     CHECK(sum.well == 1);
+    CHECK(sum.credits == 3);
+    CHECK(sum.taints == 3);
     CHECK(sum.untaints == 3);
   });
 }
