@@ -114,7 +114,7 @@ Notice notice_of_eviction(const AffectedPod& affected, const NoticeTerms& terms,
     notice.reason = to_string(stop->reason);
     notice.message = stop->reason == Reason::Paused ? "evictions are paused, the deadline stands: " + stop->words
                                                     : stop->words + "; the deadline stands";
-    if (stop->until) wake.note(*stop->until);
+    wake.note(stop->until);
   }
   return notice;
 }
