@@ -310,8 +310,6 @@ class World {
   [[nodiscard]] const OwnerTree& owner_tree() const { return owner_tree_; }
   /// Pods that ended or were rejected within the last hour, by UID.
   [[nodiscard]] const std::map<std::string, PodEnding, std::less<>>& endings() const { return endings_; }
-  /// UIDs of those that are of the Job, sorted.
-  [[nodiscard]] const SortedTexts& endings_of_job(const k8s::Job& job) const;
   /// Pods that were noted, run, and have neither failed nor had their devices called healthy, by UID.
   [[nodiscard]] const std::map<std::string, AilingPod, std::less<>>& noted_ailing() const { return ailing_; }
   [[nodiscard]] const HealthTracker& tracker() const { return tracker_; }
@@ -381,7 +379,6 @@ class World {
   /// What the Job's annotation says of the pod.
   [[nodiscard]] std::string told_of(const k8s::Pod& pod) const;
   void keep_ending(PodEnding ending);
-  void forget_ending(const std::string& uid);
   [[nodiscard]] bool had_room(const k8s::Pod& pod) const;
   void note_admitted(const k8s::Pod& pod);
   void note_departure(const PodRecord& record, const Now& now);
@@ -489,7 +486,6 @@ class World {
   LostPods lost_pods_;
   LostReplacements lost_replacements_;
   std::map<std::string, PodEnding, std::less<>> endings_;  // by pod UID
-  StringIndex<SortedTexts> job_endings_;                   // by the Job's identity
   // Of endings: of Jobs' pods that ran, and of pods that kubelets rejected, of which one node makes thousands in
   // minutes.
   EndingOrder ending_order_{5'000};

@@ -290,20 +290,8 @@ void World::keep_ending(PodEnding ending) {
   const std::string uid = ending.pod.meta.uid;
   auto& order = was_rejected(ending.pod) ? rejection_order_ : ending_order_;
   const auto forgotten = order.add(ending.pod.meta.ns, ending.at.mono, uid);
-  if (is_job_pod(ending.pod)) job_endings_[ending.pod.meta.controller_identity()].insert(uid);
   endings_.emplace(uid, std::move(ending));
-  if (forgotten) forget_ending(*forgotten);
-}
-
-void World::forget_ending(const std::string& uid) {
-  const auto ending = endings_.find(uid);
-  if (ending == endings_.end()) return;
-  const auto of_job = job_endings_.find(ending->second.pod.meta.controller_identity());
-  if (of_job != job_endings_.end()) {
-    of_job->second.erase(uid);
-    if (of_job->second.empty()) job_endings_.erase(of_job);
-  }
-  endings_.erase(ending);
+  if (forgotten) endings_.erase(*forgotten);
 }
 
 void World::note_admitted(const k8s::Pod& pod) {
@@ -339,7 +327,7 @@ bool World::had_room(const k8s::Pod& pod) const {
 
 void World::forget_endings(const Now& now) {
   for (auto* order : {&ending_order_, &rejection_order_}) {
-    for (const auto& uid : order->take_until(now.mono - kEndingMemory)) forget_ending(uid);
+    for (const auto& uid : order->take_until(now.mono - kEndingMemory)) endings_.erase(uid);
   }
 }
 
@@ -358,11 +346,6 @@ const JobRecord* World::job_of(const k8s::Meta& meta) const {
 }
 
 const SortedTexts& World::pods_of_job(const k8s::Job& job) const { return *pods_owned_by(job.meta.identity()).front(); }
-
-const SortedTexts& World::endings_of_job(const k8s::Job& job) const {
-  const auto found = job_endings_.find(job.meta.identity());
-  return found == job_endings_.end() ? nobody_ : found->second;
-}
 
 std::array<const SortedTexts*, 2> World::pods_owned_by(std::string_view identity) const {
   const auto in = [&](const auto& by_owner) {
