@@ -1,9 +1,11 @@
 #include "domain/incidents/state_caps.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <optional>
 #include <ranges>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -31,9 +33,12 @@ constexpr std::size_t kMostCandidates = 64;
 /// As many as ten-minute counts of a day.
 constexpr std::size_t kMostCounts = 145;
 /// What the members around the names take, generously.
-constexpr std::size_t kAroundCharge = 200;
+constexpr std::size_t kAroundAll = 1500;
+constexpr std::size_t kAroundGroup = 90;
+constexpr std::size_t kAroundCharge = 85;
+constexpr std::size_t kAroundTime = 40;
 constexpr std::size_t kAroundGang = 70;
-constexpr std::size_t kAroundPlace = 80;
+constexpr std::size_t kAroundPlace = 60;
 constexpr std::size_t kAroundDevice = 28;
 
 /// Devices of one place in one entry.
@@ -49,14 +54,15 @@ void write_candidates(JsonWriter& json, const std::vector<DeviceKey>& may_be) {
   });
 }
 
-void write_charge(JsonWriter& json, const std::string& uid, const EvictionCharge& charge) {
-  json.member("pod", uid);
-  json.member("source", to_string(charge.key.source));
-  json.member("scope", charge.key.scope);
+/// What is written once for all charges that have it in common.
+auto group_of(const EvictionCharge& charge) {
+  return std::tuple(charge.key.source, charge.key.scope.view(), std::chrono::floor<Seconds>(charge.at));
+}
+
+void write_charge(JsonWriter& json, const EvictionCharge& charge) {
   json.member("place", charge.key.place);
   json.member("device", charge.key.device);
-  json.member("node", charge.node);
-  json.member("at", charge.at);
+  if (charge.node != charge.key.place) json.member("node", charge.node);
   json.put("counted", charge.counted);
   json.put("owner", charge.loser);
   json.put("workload", charge.workload);
@@ -64,6 +70,21 @@ void write_charge(JsonWriter& json, const std::string& uid, const EvictionCharge
   if (!charge.gang.empty()) json.member("gangSize", charge.gang_size);
   json.put("halfSince", charge.half_since);
   write_candidates(json, charge.may_be);
+}
+
+void write_charges(JsonWriter& json, const CapBook& book) {
+  std::map<decltype(group_of({})), std::vector<const EvictionCharge*>> groups;
+  for (const auto& [uid, charge] : book.charges()) groups[group_of(charge)].push_back(&charge);
+  for (const auto& [group, charges] : groups) {
+    json.begin_object();
+    json.member("source", to_string(std::get<DeviceKey::Source>(group)));
+    json.member("scope", charges.front()->key.scope);
+    json.member("at", charges.front()->at);
+    json.put_group("pods", [&] {
+      for (const auto* charge : charges) json.put_group(charge->pod_uid, [&] { write_charge(json, *charge); });
+    });
+    json.end_object();
+  }
 }
 
 using Times = std::vector<std::pair<SharedText, WallTime>>;
@@ -74,24 +95,26 @@ void write_times(JsonWriter& json, std::string_view name, const Times& times) {
   });
 }
 
-/// Devices of one place in one entry: a name and a time each.
+/// The devices of one driver or resource in one entry: for each place a name and a time each.
 void write_out(JsonWriter& json, const CapBook& book, bool with_tainted) {
-  std::map<std::tuple<DeviceKey::Source, std::string_view, std::string_view, std::string_view>, std::pair<Times, Times>>
-      places;
+  using Places = std::map<std::pair<std::string_view, std::string_view>, std::pair<Times, Times>>;  // and their nodes
+  std::map<std::pair<DeviceKey::Source, std::string_view>, Places> scopes;
   for (const auto& [key, out] : book.out()) {
     if (!out.evicted && !with_tainted) continue;
-    auto& [evicted, tainted] = places[{key.source, key.scope, key.place, out.node}];
+    auto& [evicted, tainted] = scopes[{key.source, key.scope}][{key.place, out.node}];
     (out.evicted ? evicted : tainted).emplace_back(key.device, out.at);
   }
-  for (const auto& [place, devices] : places) {
-    const auto& [source, scope, where, node] = place;
+  for (const auto& [scope, places] : scopes) {
     json.begin_object();
-    json.member("source", to_string(source));
-    json.member("scope", scope);
-    json.member("place", where);
-    json.member("node", node);
-    write_times(json, "evicted", devices.first);
-    write_times(json, "tainted", devices.second);
+    json.member("source", to_string(scope.first));
+    json.member("scope", scope.second);
+    json.put_entries("places", places, [&](const auto& entry) {
+      const auto& [place, node] = entry.first;
+      json.member("place", place);
+      if (node != place) json.member("node", node);
+      write_times(json, "evicted", entry.second.first);
+      write_times(json, "tainted", entry.second.second);
+    });
     json.end_object();
   }
 }
@@ -127,13 +150,7 @@ std::string text_with(const CapBook& book, const CapsText& what) {
     write();
     json.end_array();
   };
-  write_array("charges", [&] {
-    for (const auto& [uid, charge] : book.charges()) {
-      json.begin_object();
-      write_charge(json, uid, charge);
-      json.end_object();
-    }
-  });
+  write_array("charges", [&] { write_charges(json, book); });
   write_array("out", [&] { write_out(json, book, what.with_tainted); });
   write_array("evictions", [&] { write_evictions(json, book, what.most_counts); });
   if (what.with_workloads && !book.workloads().lost().empty())
@@ -204,11 +221,16 @@ std::vector<DeviceKey> candidates_in(const Json& entry, DeviceKey::Source source
   return keys;
 }
 
+/// The node of an entry; without one it is the place.
+std::optional<std::string> node_in(const Json& entry) {
+  return name_in(entry, entry.contains("node") ? "node" : "place");
+}
+
 bool read_charge(const Json& entry, CapBook& book) {
   auto key = place_in(entry);
   const auto device = name_in(entry, "device");
   auto pod = name_in(entry, "pod");
-  auto node = name_in(entry, "node");
+  auto node = node_in(entry);
   const auto at = time_in(entry, "at");
   if (!key || !key->is_device() || !device || !pod || pod->empty() || !node || !at) return false;
   key->device = *device;
@@ -227,11 +249,36 @@ bool read_charge(const Json& entry, CapBook& book) {
   return true;
 }
 
+/// Those of one entry that have in common what stands in it: `member` says of each what is its own, and `take` takes
+/// each as an entry of its own. Earlier versions wrote no others.
+template <class Members, class Take>
+bool read_apart(const Json& entry, const Members& members, const Take& take) {
+  bool all = true;
+  for (const auto& [name, own] : members.items()) {
+    auto whole = entry;
+    if (own.is_object()) whole.update(own);
+    all = own.is_object() && take(name, whole) && all;
+  }
+  return all;
+}
+
+bool read_charges(const Json& entry, CapBook& book) {
+  const auto pods = entry.find("pods");
+  if (pods == entry.end()) return read_charge(entry, book);
+  if (!pods->is_object()) return false;
+  auto common = entry;
+  common.erase("pods");
+  return read_apart(common, *pods, [&](const std::string& uid, Json& charge) {
+    charge["pod"] = uid;
+    return read_charge(charge, book);
+  });
+}
+
 bool read_devices(const Json& entry, const char* member, bool evicted, CapBook& book) {
   const auto devices = entry.find(member);
   if (devices == entry.end()) return true;
   auto key = place_in(entry);
-  auto node = name_in(entry, "node");
+  auto node = node_in(entry);
   if (!devices->is_object() || !key || !node) return false;
   for (const auto& [device, time] : devices->items()) {
     const auto at = time_in(*devices, device.c_str());
@@ -245,8 +292,18 @@ bool read_devices(const Json& entry, const char* member, bool evicted, CapBook& 
   return true;
 }
 
-bool read_out(const Json& entry, CapBook& book) {
+bool read_place(const Json& entry, CapBook& book) {
   return place_in(entry) && read_devices(entry, "evicted", true, book) && read_devices(entry, "tainted", false, book);
+}
+
+bool read_out(const Json& entry, CapBook& book) {
+  const auto places = entry.find("places");
+  if (places == entry.end()) return read_place(entry, book);
+  if (!places->is_array()) return false;
+  auto common = entry;
+  common.erase("places");
+  return read_apart(common, *places,
+                    [&](const std::string& /*number*/, const Json& place) { return read_place(place, book); });
 }
 
 bool read_count(const Json& entry, CapBook& book) {
@@ -285,27 +342,37 @@ std::string caps_text(const CapBook& book, std::size_t limit) {
 }
 
 std::size_t size_of(const EvictionCharge& charge) {
-  const auto length = [](const DeviceKey& key) { return key.scope.size() + key.place.size() + key.device.size(); };
-  auto size = kAroundCharge + charge.pod_uid.size() + length(charge.key) + charge.node.size() + charge.loser.size() +
-              charge.workload.size() + (charge.gang.empty() ? 0 : kAroundGang + charge.gang.size());
+  const auto& key = charge.key;
+  auto size = kAroundCharge + charge.pod_uid.size() + key.place.size() + key.device.size() + charge.loser.size() +
+              charge.workload.size() + (charge.node == key.place.view() ? 0 : charge.node.size()) +
+              (charge.half_since ? kAroundTime : 0) + (charge.gang.empty() ? 0 : kAroundGang + charge.gang.size());
   const DeviceKey* before = nullptr;
-  for (const auto& key : charge.may_be | std::views::take(kMostCandidates)) {
-    const bool same_place = before != nullptr && before->scope == key.scope && before->place == key.place;
-    size += kAroundDevice + key.device.size() + (same_place ? 0 : kAroundPlace + key.scope.size() + key.place.size());
-    before = &key;
+  for (const auto& other : charge.may_be | std::views::take(kMostCandidates)) {
+    const bool same_place = before != nullptr && before->scope == other.scope && before->place == other.place;
+    size +=
+        kAroundDevice + other.device.size() + (same_place ? 0 : kAroundPlace + other.scope.size() + other.place.size());
+    before = &other;
   }
   return size;
 }
 
+std::size_t size_of_group(const EvictionCharge& charge) { return kAroundGroup + charge.key.scope.size(); }
+
 std::size_t size_of_caps(const CapBook& book) {
-  std::size_t size = 2 * kAroundCharge + kLongestCapName;
-  for (const auto& [uid, charge] : book.charges()) size += size_of(charge);
+  std::size_t size = kAroundAll;
+  std::set<decltype(group_of({}))> groups;
+  for (const auto& [uid, charge] : book.charges()) {
+    size += size_of(charge);
+    if (groups.insert(group_of(charge)).second) size += size_of_group(charge);
+  }
   const DeviceKey* before = nullptr;
   for (const auto& [key, out] : book.out()) {
     if (!out.evicted) continue;
-    const bool same_place = before != nullptr && before->scope == key.scope && before->place == key.place;
-    size += kAroundDevice + key.device.size() +
-            (same_place ? 0 : kAroundPlace + key.scope.size() + key.place.size() + out.node.size());
+    const bool same_scope = before != nullptr && before->source == key.source && before->scope == key.scope;
+    const bool same_place = same_scope && before->place == key.place;
+    size += kAroundDevice + key.device.size();
+    if (!same_scope) size += kAroundGroup + key.scope.size();
+    if (!same_place) size += kAroundPlace + key.place.size() + (out.node == key.place.view() ? 0 : out.node.size());
     before = &key;
   }
   return size;
@@ -317,7 +384,7 @@ CapBook read_caps(const nlohmann::ordered_json& json, std::size_t& bad) {
     ++bad;
     return book;
   }
-  read_list(json, "charges", book, bad, read_charge);
+  read_list(json, "charges", book, bad, read_charges);
   read_list(json, "out", book, bad, read_out);
   read_list(json, "evictions", book, bad, read_count);
   read_list(json, "workloads", book, bad, read_workload);

@@ -52,7 +52,7 @@ class CapBook {
   /// How long an eviction counts against `caps.perDay`.
   static constexpr Millis kDay = std::chrono::hours(24);
   /// How many pods may be charged and not yet evicted.
-  static constexpr std::size_t kMostCharges = 500;
+  static constexpr std::size_t kMostCharges = 1000;
 
   /// By pod UID.
   [[nodiscard]] const std::map<std::string, EvictionCharge>& charges() const { return charges_; }

@@ -1,6 +1,7 @@
 #include "reconcilers/eviction/charging.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -88,7 +89,12 @@ std::optional<HoldReason> Charging::has_no_place(const EvictionCharge& charge) {
       if (may_give_way(known, input_.requests, input_.now)) *bytes_ -= size_of(known);
     }
   }
-  const auto more = size_of(charge);
+  // What is charged in one turn is written in one group for each driver or resource.
+  const auto is_in_its_group = [&](const EvictionCharge& one) {
+    return one.key.scope == charge.key.scope && one.key.source == charge.key.source;
+  };
+  const bool is_first = std::ranges::none_of(charges_ | std::views::reverse, is_in_its_group);
+  const auto more = size_of(charge) + (is_first ? size_of_group(charge) : 0);
   if (*bytes_ + more > kCapsLimit) {
     return HoldReason{.reason = Reason::CapReached,
                       .message = fmt::format("ConfigMap {} has no room left for what is out of service on our account",

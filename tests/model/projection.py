@@ -347,7 +347,8 @@ class Projection:
                 for one in self.followers:
                     one.cut("the state was lost")
             return
-        charges = {charge["pod"]: COUNTED if charge.get("counted") else CHARGED for charge in caps.get("charges", ())}
+        pods = [pod for group in caps.get("charges", ()) for pod in group["pods"].items()]
+        charges = {pod: COUNTED if charge.get("counted") else CHARGED for pod, charge in pods}
         total = sum(count["count"] for count in caps.get("evictions", ()))
         settled = [pod for pod, state in self.charges.items() if state == CHARGED and charges.get(pod) != CHARGED]
         grown = total - self.total

@@ -63,7 +63,7 @@ func TestCapsHoldOverSIGKILLBetweenTheChargeAndTheEviction(t *testing.T) {
 	}
 	for range 3 {
 		controller := dhc.StartReady(t, settings(mayNot))
-		story.AwaitState(t, cluster, `"charges":[{"pod":"`)
+		story.AwaitState(t, cluster, `"pods":{"`)
 		awaitAny(t, controller, "Refused")
 		controller.Kill()
 	}

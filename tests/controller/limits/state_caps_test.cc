@@ -120,6 +120,60 @@ TEST_CASE("A book without room charges no more") {
   CHECK(size_of_caps(book_of(100, 9'900, 0)) < kCapsLimit);
 }
 
+TEST_CASE("A thousand pods that go at once have room, and then the devices that they have left") {
+  CapBook book;
+  for (int i = 0; i < 1000; ++i) {
+    const auto key = DeviceKey::plugin(fmt::format("ip-10-0-{}-{}.eu-central-1.compute.internal", i / 100, i % 100),
+                                       "nvidia.com/gpu", device(i).device);
+    book.charge({.pod_uid = fmt::format("{:08x}-0000-0000-0000-000000000000", i),
+                 .key = key,
+                 .node = key.place,
+                 .at = kStart,
+                 .loser = fmt::format("{:08x}-1111-1111-1111-111111111111", i),
+                 .workload = fmt::format("Job/team-research/pretrain-{}", i)});
+  }
+  CHECK(size_of_caps(book) <= kCapsLimit);
+  CHECK(caps_text(book).size() <= size_of_caps(book));
+  CHECK(read_back(caps_text(book)).charges().size() == CapBook::kMostCharges);
+  const auto charges = book.charges();
+  for (const auto& [uid, charge] : charges) {
+    book.drop(uid);
+    book.recall(charge.key, {.node = charge.node, .at = kStart, .evicted = true});
+  }
+  CHECK(size_of_caps(book) <= kCapsLimit / 5 * 3);
+  CHECK(caps_text(book).size() <= size_of_caps(book));
+}
+
+TEST_CASE("Charges and devices are read back however much they have in common") {
+  CapBook book;
+  for (int i = 0; i < 64; ++i) {
+    const auto bit = [i](int n) { return (i >> n) % 2 == 1; };
+    auto key = bit(0) ? DeviceKey::dra("gpu.example.com", "pool", fmt::format("gpu-{}", i)) : device(i);
+    EvictionCharge charge{.pod_uid = fmt::format("uid-{}", i),
+                          .key = key,
+                          .node = bit(1) ? "elsewhere" : key.place,
+                          .at = kStart + Seconds(i % 3)};
+    if (bit(2)) charge.loser = "owner";
+    if (bit(3)) charge.workload = "Job/a/b";
+    if (bit(4)) charge.gang = "PodGroup/a/g";
+    if (bit(4)) charge.gang_size = 4;
+    if (bit(5)) charge.half_since = kStart;
+    charge.counted = bit(5) && bit(1);
+    book.recall(charge);
+    book.recall(key, {.node = charge.node, .at = charge.at, .evicted = bit(2)});
+  }
+  const auto text = caps_text(book);
+  CHECK(read_back(text) == book);
+  CHECK(text.size() <= size_of_caps(book));
+  // One that cannot be read takes no other with it.
+  auto json = nlohmann::ordered_json::parse(text);
+  json["charges"][0]["pods"]["damaged"] = 7;
+  json["out"][0]["places"].push_back({{"place", "n"}, {"evicted", 7}});
+  std::size_t bad = 0;
+  CHECK(read_caps(json, bad) == book);
+  CHECK(bad == 2);
+}
+
 TEST_CASE("All devices that a pod of two whole claims may have gone for are read back") {
   for (const int devices : {9, 32, 64}) {
     CAPTURE(devices);
@@ -135,6 +189,14 @@ TEST_CASE("All devices that a pod of two whole claims may have gone for are read
     CHECK(read_back(text) == book);
     CHECK(text.size() <= size_of_caps(book));
   }
+}
+
+TEST_CASE("Devices that an earlier version wrote place by place are read") {
+  const auto book = read_back(
+      R"({"out":[{"source":"dra","scope":"d","place":"p","node":"n","evicted":{"gpu":"2026-11-20T12:00:00Z"}}]})");
+  REQUIRE(book.out().size() == 1);
+  CHECK(book.out().begin()->first == DeviceKey::dra("d", "p", "gpu"));
+  CHECK(book.out().begin()->second.node == "n");
 }
 
 TEST_CASE("The candidates of a charge that an earlier version wrote one by one are read") {
