@@ -64,6 +64,7 @@ Gates::Gates(const PlanInput& input, PlaceSearch& search)
       caps_(input.caps),
       replacement_(input, search),
       charging_(input),
+      chosen_(input),
       gangs_(input),
       half_gangs_(eviction::half_gangs(input)) {
   // Of a Job all affected pods are in focus, or none.
@@ -261,7 +262,7 @@ std::optional<HoldReason> Gates::ends_a_job(Candidate& candidate) {
     hold = held_for_job_end(*member, input_, chosen_);
     if (hold) break;
     const auto& uid = member->pod().meta.uid;
-    if (chosen_.insert(uid).second) with_it.push_back(uid);
+    if (chosen_.insert(uid)) with_it.push_back(uid);
   }
   for (const auto& uid : with_it) chosen_.erase(uid);
   return hold;

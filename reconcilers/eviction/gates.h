@@ -15,6 +15,7 @@
 #include "reconcilers/eviction/replacement.h"
 #include "reconcilers/eviction/waits.h"
 #include "reconcilers/shared/gangs.h"
+#include "reconcilers/shared/leaving_pods.h"
 #include "reconcilers/shared/plan_input.h"
 
 namespace dhc::eviction {
@@ -94,8 +95,8 @@ class Gates {
 
   /// The pod goes in this turn.
   void note_chosen(const std::string& uid) { chosen_.insert(uid); }
-  /// The UIDs of the pods that go by this plan.
-  [[nodiscard]] const std::set<std::string>& chosen() const { return chosen_; }
+  /// The pods that go by this plan.
+  [[nodiscard]] LeavingPods& chosen() { return chosen_; }
   /// It follows others of its gang in this turn, past the limits: what it takes of them is not there for others.
   void note_following(const AffectedPod& member) {
     note_chosen(member.pod().meta.uid);
@@ -164,7 +165,7 @@ class Gates {
   Charging charging_;
   std::map<std::string, Family> families_;  // by the Job's identity
   const Followers nobody_;
-  std::set<std::string> chosen_;
+  LeavingPods chosen_;
   Gangs gangs_;
   HalfGangs half_gangs_;
   std::map<std::string, std::string> begun_;  // gangs in this turn, and with which pod

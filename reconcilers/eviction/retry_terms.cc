@@ -29,8 +29,7 @@ std::optional<std::string> credit_missing(const k8s::Job& fresh, const std::stri
 
 }  // namespace
 
-std::optional<RetryTerms> retry_terms_of(const AffectedPod& affected, const PlanInput& input,
-                                         const std::set<std::string>& going) {
+std::optional<RetryTerms> retry_terms_of(const AffectedPod& affected, const PlanInput& input, LeavingPods& leaving) {
   const auto& pod = affected.pod();
   const auto* record = job_of(pod, input.world);
   if (record == nullptr || k8s::is_ending(record->job) || record->job.meta.deletion) return std::nullopt;
@@ -51,7 +50,7 @@ std::optional<RetryTerms> retry_terms_of(const AffectedPod& affected, const Plan
   if (outlook_of_eviction(job, pod, false).counts == Counts::Never || job.backoff_limit >= kLimitless)
     return std::nullopt;
   terms.limit = job.backoff_limit;
-  terms.uncounted = uncounted_losses(pod, *record, input, going);
+  terms.uncounted = uncounted_losses(pod, *record, input, leaving);
   return terms;
 }
 

@@ -22,17 +22,6 @@ struct End {
   std::optional<MonoTime> until = {};
 };
 
-bool is_going(const k8s::Pod& pod, const PlanInput& input, const std::set<std::string>& going) {
-  if (pod.meta.deletion || going.contains(pod.meta.uid)) return true;
-  return may_stand(input.requests.eviction(pod.meta.uid), input.now);
-}
-
-/// Of a pod that is going: by eviction, or as somebody deleted it.
-bool costs_nothing(const k8s::Job& job, const k8s::Pod& pod) {
-  if (!pod.meta.deletion) return outlook_of_eviction(job, pod, false).counts == Counts::Never;
-  return outlook_of_loss(job, {.conditions = pod.conditions, .exits = {}}, false) == Counts::Never;
-}
-
 /// Losses of the Job that it may not have counted yet.
 struct Uncounted {
   std::int64_t going = 0;
@@ -43,27 +32,16 @@ struct Uncounted {
   [[nodiscard]] std::int64_t all() const { return going + ended + promised; }
 };
 
-Uncounted uncounted(const k8s::Pod& pod, const JobRecord& record, const PlanInput& input,
-                    const std::set<std::string>& going) {
+Uncounted uncounted(const k8s::Pod& pod, const JobRecord& record, const PlanInput& input, LeavingPods& leaving) {
   const auto& job = record.job;
   const auto& world = input.world;
-  Uncounted found;
+  const auto others = leaving.of(record, pod.meta.uid);
+  Uncounted found{.going = others.going, .ended = 0, .promised = others.promised, .until = {}};
   const auto ends = [&](std::optional<MonoTime> counted_at) {
     if (counted_at && input.now.mono >= *counted_at) return;
     ++found.ended;
     if (counted_at && (!found.until || *counted_at < *found.until)) found.until = counted_at;
   };
-  for (const auto& uid : world.pods_of_job(job)) {
-    const auto& known = *world.pod(uid);
-    const auto& other = known.pod;
-    if (uid == pod.meta.uid || known.was_lost || !is_live(other)) continue;
-    if (is_going(other, input, going)) {
-      if (!costs_nothing(job, other)) ++found.going;
-    } else if (const auto* credit = record.credits.find(uid);
-               credit != nullptr && credit->state == RetryCredit::State::Given) {
-      ++found.promised;
-    }
-  }
   const auto& lost_pods = world.lost_pods_of(job);
   for (const auto& [uid, lost] : lost_pods) {
     if (uid != pod.meta.uid && outlook_of_loss(job, lost.end, lost.was_seen) != Counts::Never)
@@ -82,8 +60,7 @@ Uncounted uncounted(const k8s::Pod& pod, const JobRecord& record, const PlanInpu
   return found;
 }
 
-std::optional<End> end_by(const k8s::Pod& pod, const JobRecord& record, const PlanInput& input,
-                          const std::set<std::string>& going) {
+std::optional<End> end_by(const k8s::Pod& pod, const JobRecord& record, const PlanInput& input, LeavingPods& leaving) {
   const auto& job = record.job;
   if (outlook_of_eviction(job, pod, false).counts == Counts::EndsTheJob) {
     return End{.why = "a podFailurePolicy rule would end it, or the pod's index"};
@@ -91,7 +68,7 @@ std::optional<End> end_by(const k8s::Pod& pod, const JobRecord& record, const Pl
   if (auto index = lost_index(pod, job)) return End{.why = std::move(*index)};
   // With a limit for each index the Job has one only if somebody wrote it.
   if (job.backoff_limit >= kLimitless) return std::nullopt;
-  const auto others = uncounted(pod, record, input, going);
+  const auto others = uncounted(pod, record, input, leaving);
   const auto failed = job.failed + job.uncounted;
   if (failed + others.all() < job.backoff_limit) return std::nullopt;
   auto why = fmt::format("backoffLimit is {}, {} of its pods have failed and {} more are going", job.backoff_limit,
@@ -120,8 +97,8 @@ HoldReason hold_of(const End& end, const k8s::Job& job, const RetryRules& rules,
 }  // namespace
 
 std::int64_t uncounted_losses(const k8s::Pod& pod, const JobRecord& record, const PlanInput& input,
-                              const std::set<std::string>& going) {
-  return uncounted(pod, record, input, going).all();
+                              LeavingPods& leaving) {
+  return uncounted(pod, record, input, leaving).all();
 }
 
 std::optional<MonoTime> shown_as_counted_at(const JobRecord& record, const RetryCredit& credit, const World& world) {
@@ -132,8 +109,7 @@ std::optional<MonoTime> shown_as_counted_at(const JobRecord& record, const Retry
   return seen->second.pod_went_at.value_or(seen->second.at) + kCountedLate;
 }
 
-std::optional<HoldReason> held_for_job_end(const AffectedPod& affected, const PlanInput& input,
-                                           const std::set<std::string>& going) {
+std::optional<HoldReason> held_for_job_end(const AffectedPod& affected, const PlanInput& input, LeavingPods& leaving) {
   const auto& pod = affected.pod();
   const auto* record = job_of(pod, input.world);
   if (record == nullptr || k8s::is_ending(record->job) || record->job.meta.deletion) return std::nullopt;
@@ -152,7 +128,7 @@ std::optional<HoldReason> held_for_job_end(const AffectedPod& affected, const Pl
                       .message = "the Job's podFailurePolicy looks for our condition, which is not seen on the pod yet",
                       .until = {}};
   }
-  const auto end = end_by(pod, *record, input, going);
+  const auto end = end_by(pod, *record, input, leaving);
   if (!end) return std::nullopt;
   return hold_of(*end, job, rules, credit);
 }
