@@ -13,14 +13,22 @@ bool is_disruption(const k8s::Condition& condition) {
   return condition.type == kDisruptionTarget && condition.status == "True";
 }
 
+bool was_disrupted_by(const k8s::Pod& pod, std::string_view reason) {
+  return std::ranges::any_of(pod.conditions, [&](const k8s::Condition& condition) {
+    return is_disruption(condition) && condition.reason == reason;
+  });
+}
+
 }  // namespace
 
 bool was_disrupted(const k8s::Pod& pod) { return std::ranges::any_of(pod.conditions, is_disruption); }
 
-bool was_evicted(const k8s::Pod& pod) {
-  return std::ranges::any_of(pod.conditions, [](const k8s::Condition& condition) {
-    return is_disruption(condition) && condition.reason == kEvictedByApi;
-  });
+bool was_evicted(const k8s::Pod& pod) { return was_disrupted_by(pod, kEvictedByApi); }
+
+bool was_taken_for_taint(const k8s::Pod& pod) { return was_disrupted_by(pod, kDeletedForTaint); }
+
+bool was_taken_otherwise(const k8s::Pod& pod) {
+  return (was_disrupted(pod) || pod.meta.deletion) && !was_taken_for_taint(pod);
 }
 
 WallTime asked_to_end_at(const k8s::Pod& pod) {

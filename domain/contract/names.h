@@ -108,6 +108,8 @@ inline constexpr std::string_view kMirrorAnnotation = "kubernetes.io/config.mirr
 inline constexpr std::string_view kDisruptionTarget = "DisruptionTarget";
 /// **Source:** seen on 1.37.1: the reason that the Eviction API gives its DisruptionTarget condition.
 inline constexpr std::string_view kEvictedByApi = "EvictionByEvictionAPI";
+/// **Source:** KEP-5055, seen on 1.37.1: the same of the controller that deletes pods for a device's NoExecute taint.
+inline constexpr std::string_view kDeletedForTaint = "DeletionByDeviceTaintManager";
 /// **Source:** seen on 1.37.1: `status.reason` of a pod whose devices the kubelet could not allocate.
 inline constexpr std::string_view kAdmissionError = "UnexpectedAdmissionError";
 inline constexpr std::string_view kCompletionIndexAnnotation = "batch.kubernetes.io/job-completion-index";

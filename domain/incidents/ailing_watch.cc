@@ -60,7 +60,7 @@ void add_running(const std::vector<AffectedPod>& affected_pods, const World& wor
 void add_ended(const World& world, const Policy& policy, Found& found) {
   for (const auto& [uid, ending] : world.endings()) {
     const auto& pod = ending.pod;
-    if (pod.phase != k8s::PodPhase::Failed || was_rejected(pod) || was_disrupted(pod) || pod.meta.deletion) continue;
+    if (pod.phase != k8s::PodPhase::Failed || was_rejected(pod) || was_taken_otherwise(pod)) continue;
     if (!is_of_known_job(pod, world)) continue;
     // Nothing more comes of it.
     if (!ending.told.empty() && world.pod(uid) == nullptr) continue;

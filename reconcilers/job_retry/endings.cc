@@ -31,7 +31,7 @@ class Judge {
     if (pod_.phase == k8s::PodPhase::Succeeded) return succeeded();
     if (was_rejected(pod_)) return rejected();
     // Deleted before it failed: by a drain, a scale-down or the Job controller, which ends the pods of a failing Job.
-    if (was_disrupted(pod_) || pod_.meta.deletion) return std::nullopt;
+    if (was_taken_otherwise(pod_)) return std::nullopt;
     return died();
   }
 
@@ -156,29 +156,39 @@ class Judge {
         (state->health == k8s::Health::Unhealthy || state->unhealthy_since->mono >= ending_.at.mono)) {
       return Clue{.why = fmt::format("{} was reported Unhealthy afterwards", name), .said = state->message};
     }
-    if (input_.world.inventory().tainted_by_driver(device.key).value_or(false)) {
+    // One that ends its pods may stand for something else than a fault: that its policy has to say.
+    if (!is_taken_ && input_.world.inventory().tainted_by_driver(device.key).value_or(false)) {
       return Clue{.why = fmt::format("the driver of {} has tainted it", name), .said = {}};
     }
     return std::nullopt;
+  /// No other device ends its pods by a taint.
+  bool may_have_ended_it(const PodEnding::Device& device) const {
+    return !is_taken_ || device.key.source == DeviceKey::Source::Dra;
   }
 
+  }
+    const std::string_view ended = is_taken_ ? "was deleted for a NoExecute taint of its device," : "failed";
+
+      if (!may_have_ended_it(device)) continue;
   std::optional<Finding> died() {
     for (const auto& device : ending_.devices) {
       const auto clue = evidence(device);
       if (!clue || !covered(device.key, clue->said)) continue;
       return done(Reason::DiedOfDevice, device.key, to_string(device.key),
-                  fmt::format("pod {} failed and {}", pod_.meta.name, clue->why));
+                  fmt::format("pod {} {} and {}", pod_.meta.name, ended, clue->why));
+      if (!may_have_ended_it(device)) continue;
     }
     for (const auto& device : ending_.devices) {
       if (covered_by(policy_naming_taint(device), device.key)) {
         return done(
             Reason::DiedOfDevice, device.key, to_string(device.key),
-            fmt::format("pod {} failed and the driver of {} has tainted it", pod_.meta.name, to_string(device.key)));
+            fmt::format("pod {} {} and the driver of {} has tainted it", pod_.meta.name, ended, to_string(device.key)));
       }
       if (covered_by(policy_naming_word(device), device.key)) {
         return done(Reason::DiedOfDevice, device.key, to_string(device.key),
-                    fmt::format("pod {} failed and {} was last reported {} while it ran", pod_.meta.name,
+                    fmt::format("pod {} {} and {} was last reported {} while it ran", pod_.meta.name, ended,
                                 to_string(device.key), device.other_word));
+    if (is_taken_) return std::nullopt;
       }
     }
     for (const auto& device : ending_.devices) {
@@ -197,6 +207,7 @@ class Judge {
   }
 
   const PlanInput& input_;
+  const bool is_taken_ = was_taken_for_taint(pod_);
   const PodEnding& ending_;
   const k8s::Pod& pod_;
   Finding found_;

@@ -60,14 +60,14 @@ TEST_CASE("a pod that the cluster deletes for its driver's NoExecute is not evic
   world.run_for(30min);
   CHECK(world.steps().empty());  // nor is there a rule beside the driver's taint
   CHECK(world.failed() == 1);
-  CHECK(world.limit() == 1);  // whoever is deleted has not died of its device: the loss is the Job's own
+  CHECK(world.limit() == 2);  // it died of its device, by whoever's hand
   REQUIRE(world.live("train-").size() == 2);
   // The day has room for one eviction.
   world.set_health(world.device_of(world.live("train-").front()), "Unhealthy");
   world.run_for(10min);
   CHECK(world.evictions().size() == 1);
   CHECK(world.failed() == 2);
-  CHECK(world.limit() == 2);
+  CHECK(world.limit() == 3);
   REQUIRE(world.live("train-").size() == 2);
   const auto third = world.live("train-").front();
   world.set_health(world.device_of(third), "Unhealthy");
@@ -106,4 +106,29 @@ TEST_CASE("a NoExecute that comes while our eviction of the pod goes on is the s
   CHECK(world.failed() == 1);
   CHECK(world.limit() == 1);
   CHECK(world.live("train-").size() == 2);
+}
+
+TEST_CASE("a NoExecute on a device that nobody calls bad costs the Job a retry of its own") {
+  NoExecuteWorld world(3);
+  world.taint();
+  world.run_for(30min);
+  CHECK(world.evictions().empty());
+  CHECK(world.failed() == 1);
+  CHECK(world.limit() == 3);
+}
+
+TEST_CASE("a NoExecute that the policy names by its taint gets the Job its retry back, also from the next process") {
+  for (const auto after : {500ms, 1500ms, 5000ms}) {
+    CAPTURE(after.count());
+    NoExecuteWorld world(3);
+    world.policy().match.device_taints = {{.key = "HealthIssues-*", .effect = {}}};
+    world.send_policy();
+    world.taint();
+    world.run_for(after);
+    if (after == 5000ms) world.restart_controller();
+    world.run_for(30min);
+    CHECK(world.evictions().empty());
+    CHECK(world.failed() == 1);
+    CHECK(world.limit() == 4);
+  }
 }
