@@ -168,6 +168,12 @@ bool Reporters::informs(const Entry& entry, const DeviceKey& key) {
          key.scope.starts_with("amd.com/");
 }
 
+bool Reporters::has_informer(const DeviceKey& key, const std::string& node) const {
+  const auto found = on_node_.find(node);
+  return found != on_node_.end() &&
+         std::ranges::any_of(found->second, [&](const Entry& entry) { return !entry.is_gone && informs(entry, key); });
+}
+
 std::optional<Reporter> Reporters::latest(const DeviceKey& key, const std::string& node) const {
   const auto found = on_node_.find(node);
   if (found == on_node_.end()) return std::nullopt;

@@ -114,6 +114,9 @@ class Reporters {
   /// Of those that speak for the device on its node the one that began last.
   [[nodiscard]] std::optional<Reporter> latest(const DeviceKey& key, const std::string& node) const;
 
+  /// Whether a pod is on the node that the device's plugin asks for its health, and without which it reads Healthy.
+  [[nodiscard]] bool has_informer(const DeviceKey& key, const std::string& node) const;
+
  private:
   struct Entry {
     std::string ns;

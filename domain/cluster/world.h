@@ -47,6 +47,7 @@ struct OpenIncident {
   LastWord word;             ///< What was last said of the device.
   std::string boot_id;       ///< Of its node then; empty: unknown.
   bool forgotten = false;    ///< Its reporter or node is known to have begun anew since.
+  bool informed = false;     ///< A pod was seen that its plugin asks: without it every device reads Healthy.
   bool vouched_for = false;  ///< An operator has acknowledged it: any Healthy will do.
   bool reported = true;      ///< The kubelet has called the device bad in it.
   k8s::Taint taint = {};     ///< The driver's that a policy has named in it; without a key: there was none.
@@ -265,6 +266,8 @@ class World {
   /// Who reports on the device, of several the one that began last; none: not known, as where its driver runs in no
   /// pod.
   [[nodiscard]] std::optional<Reporter> reporter_of(const DeviceKey& key) const;
+  /// Whether a pod is seen that its plugin asks for its health, and without which that calls it healthy.
+  [[nodiscard]] bool has_informer(const DeviceKey& key) const;
   /// The roll-out of the device's driver or plugin on its node, over or not, by our clock; none: its pod is not known,
   /// or has come with the node, or with its DaemonSet.
   [[nodiscard]] std::optional<Rollout> rollout_of(const DeviceKey& key) const;

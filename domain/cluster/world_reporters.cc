@@ -107,6 +107,8 @@ std::optional<Reporter> World::reporter_of(const DeviceKey& key) const {
                   .newest = fell};
 }
 
+bool World::has_informer(const DeviceKey& key) const { return reporters_.has_informer(key, inventory_.node_of(key)); }
+
 std::optional<Rollout> World::rollout_of(const DeviceKey& key) const {
   const auto host = inventory_.node_of(key);
   auto rollout = reporters_.rollout(key, host);
@@ -131,6 +133,7 @@ std::vector<ServingRelease> World::releases_of(const DeviceKey& key) const {
 bool World::has_forgotten(const DeviceKey& key, const OpenIncident& incident) const {
   if (incident.vouched_for) return false;
   if (incident.forgotten) return true;
+  if (incident.informed && !incident.word.taken_back_at && !has_informer(key)) return true;
   const auto* host = node_under(key);
   if (host != nullptr && !incident.boot_id.empty() && !host->boot_id.empty() && host->boot_id != incident.boot_id) {
     return true;

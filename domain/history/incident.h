@@ -33,6 +33,7 @@ struct ReporterSeen {
   std::optional<WallTime> start = {};      ///< `Reporter::newest` of who reported on it when it was called bad.
   std::string boot_id;                     ///< Of its node then.
   std::optional<WallTime> booted_at = {};  ///< When another boot of the node was seen after that.
+  bool informed = false;                   ///< A pod was seen that its plugin asks, since it was called bad.
   bool is_known = false;                   ///< Its pod is seen. Of this process alone.
   friend bool operator==(const ReporterSeen&, const ReporterSeen&) = default;
 };

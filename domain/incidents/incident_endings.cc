@@ -14,6 +14,9 @@ namespace dhc {
 
 namespace {
 
+/// In the place of a reporter's name.
+constexpr std::string_view kGoneInformer = "its plugin without the metrics exporter pod, which has gone,";
+
 /// A wall clock that was once ahead must not hold a device for years.
 bool pull_back(WallTime& time, WallTime limit) {
   if (time <= limit) return false;
@@ -197,6 +200,7 @@ void IncidentTurn::note_called_bad(DeviceRecord& record, const Moment& word) {
   if (at <= facts.called_bad_at) return;
   set(facts.called_bad_at, at);
   auto& seen = facts.reporter;
+  set(seen.informed, seen_.world.has_informer(record.key));
   const auto reporter = seen_.world.reporter_of(record.key);
   if (reporter && !began_after(reporter->began, at, reporter->within)) note_start(seen, *reporter);
   if (seen.began_at && !began_after(*seen.began_at, at)) {
@@ -244,7 +248,19 @@ void IncidentTurn::look_at_reporter(DeviceRecord& record) {
     forget_healthy(record);
   }
   if (anew && began > now_.wall) wake(began);
+  look_at_informer(record);
   look_at_boot(record);
+}
+
+/// One that went while no controller watched left no trace but that it was there.
+void IncidentTurn::look_at_informer(DeviceRecord& record) {
+  auto& facts = *record.incident.facts();
+  auto& seen = facts.reporter;
+  if (seen_.world.has_informer(record.key)) return set(seen.informed, true);
+  if (!seen.informed || seen.began_at || last_word_of(record.key, facts).taken_back_at) return;
+  set(seen.name, std::string(kGoneInformer));
+  set(seen.began_at, std::optional(now_.wall));
+  forget_healthy(record);
 }
 
 void IncidentTurn::look_at_boot(DeviceRecord& record) {

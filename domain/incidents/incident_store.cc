@@ -282,6 +282,7 @@ std::set<Inventory::PoolName> IncidentStore::guarded_pools(const World& world, W
   for (const auto& [key, record] : records_) {
     if (key.source != DeviceKey::Source::Dra) break;  // they come first
     if (!record.is_open() && !record.past.is_lemon) continue;
+                      .informed = facts->reporter.informed,
     if (!is_long_absent(record, world, now)) pools.emplace(key.scope, key.place);
   }
   return pools;

@@ -78,6 +78,7 @@ class IncidentTurn {
   void look_at_host(DeviceRecord& record);
   void look_at_identity(DeviceRecord& record);
   void look_at_reporter(DeviceRecord& record);
+  void look_at_informer(DeviceRecord& record);
   void look_at_boot(DeviceRecord& record);
   void note_start(ReporterSeen& seen, const Reporter& reporter);
   void forget_healthy(DeviceRecord& record);

@@ -61,6 +61,7 @@ void write_reporter(JsonWriter& json, const ReporterSeen& seen) {
   json.put("start", seen.start);
   json.put("bootID", seen.boot_id);
   json.put("bootedAt", seen.booted_at);
+  json.put("informed", seen.informed);
 }
 
 void write_facts(JsonWriter& json, const IncidentFacts& facts) {
@@ -136,6 +137,7 @@ void read_reporter(ReporterSeen& seen, StateReader& reader) {
   reader.time("start", seen.start);
   reader.name("bootID", seen.boot_id);
   reader.time("bootedAt", seen.booted_at);
+  reader.flag("informed", seen.informed);
 }
 
 /// Reads a group of members that may be absent.

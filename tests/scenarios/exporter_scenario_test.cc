@@ -119,14 +119,60 @@ TEST_CASE("a restart of ours while the exporter is away does not make its plugin
   CHECK(world.conditions("p-0") == Words{"True"});
 }
 
-TEST_CASE("an exporter that goes while no controller watches is not missed, and its plugin's Healthy is believed") {
+TEST_CASE("an exporter that goes while no controller watches is missed by the next process, until it is called bad") {
   ExporterWorld world;
   world.hold(k8s::Kind::Pod, true);
   world.delete_exporter();
   world.report("Healthy");
   world.run_for(1min);
   world.restart_controller();
-  world.run_for(30s);
+  world.run_for(10min);
+  CHECK(world.conditions("p-0") == Words{"True"});
+  CHECK(world.blames_exporter());
+  SUBCASE("also by the one after it") {
+    world.restart_controller();
+    world.run_for(30min);
+    CHECK(world.conditions("p-0") == Words{"True"});
+  }
+  SUBCASE("the hold ends it") {
+    world.run_for(3h);
+    CHECK(world.conditions("p-0") == Words{"True", "False"});
+  }
+  SUBCASE("what the plugin says bad without one it may take back") {
+    world.report("Unhealthy");
+    world.run_for(5min);
+    world.report("Healthy");
+    world.run_for(1min);
+    CHECK(world.conditions("p-0") == Words{"True", "False"});
+  }
+}
+
+TEST_CASE(
+    "a Healthy that was believed while the exporter ran stays believed when it goes while no controller watches") {
+  ExporterWorld world;
+  world.report("Healthy");
+  world.run_for(1min);
+  REQUIRE(world.conditions("p-0") == Words{"True", "False"});
+  world.hold(k8s::Kind::Pod, true);
+  world.delete_exporter();
+  world.run_for(1min);
+  world.restart_controller();
+  world.run_for(15min);
   CHECK(world.conditions("p-0") == Words{"True", "False"});
   CHECK_FALSE(world.blames_exporter());
+}
+
+TEST_CASE("a plugin that never had an exporter is believed after a restart of ours") {
+  ExporterWorld world;
+  world.delete_exporter();
+  world.report("Healthy");
+  world.run_for(4h);
+  REQUIRE(world.conditions("p-0").back() == "False");
+  world.report("Unhealthy");
+  world.run_for(5min);
+  REQUIRE(world.conditions("p-0").back() == "True");
+  world.restart_controller();
+  world.report("Healthy");
+  world.run_for(1min);
+  CHECK(world.conditions("p-0").back() == "False");
 }
