@@ -232,13 +232,29 @@ void IncidentStore::forget_past() {
   ++revision_;
 }
 
+namespace {
+
+/// Whether the leader before has opened it, by its own word on a pod that holds the device: what is not remembered of
+/// it is lost, and not judged.
+bool is_told_of(const DeviceState& state, const DeviceKey& key, const World& world) {
+  return std::ranges::any_of(state.holders, [&](std::string_view uid) {
+    const auto* record = world.pod(uid);
+    if (record == nullptr || !record->told || !is_live(record->pod)) return false;
+    const auto* word = record->word_of(to_string(key));
+    return word != nullptr && !is_drivers_own(word->source);
+  });
+}
+
+}  // namespace
+
 std::set<DeviceKey> IncidentStore::judged_before(const World& world, const std::vector<AffectedPod>& affected_pods,
                                                  MonoTime term_began) const {
   std::set<DeviceKey> judged;
   for (const auto& key : world.tracker().not_healthy()) {
     const auto* state = world.tracker().find(key);
     const auto* record = find(key);
-    if (state->forgotten && state->unhealthy_since && (record == nullptr || !record->is_open())) judged.insert(key);
+    if (!state->forgotten || !state->unhealthy_since || (record != nullptr && record->is_open())) continue;
+    if (!is_told_of(*state, key, world)) judged.insert(key);
   }
   for (const auto& affected : affected_pods) {
     if (affected.opens_at > term_began) judged.erase(affected.key);
@@ -266,6 +282,7 @@ std::optional<OpenIncident> IncidentStore::open_incident(const DeviceKey& key, c
                       .word = last_word_of(key, *facts),
                       .boot_id = facts->reporter.boot_id,
                       .forgotten = is_forgotten(record),
+                      .informed = facts->reporter.informed,
                       .vouched_for = record.is_acknowledged(),
                       .reported = !is_drivers_own(facts->source),
                       .taint = facts->taint,
@@ -282,7 +299,6 @@ std::set<Inventory::PoolName> IncidentStore::guarded_pools(const World& world, W
   for (const auto& [key, record] : records_) {
     if (key.source != DeviceKey::Source::Dra) break;  // they come first
     if (!record.is_open() && !record.past.is_lemon) continue;
-                      .informed = facts->reporter.informed,
     if (!is_long_absent(record, world, now)) pools.emplace(key.scope, key.place);
   }
   return pools;

@@ -1,5 +1,6 @@
 // A driver that begins anew before the incident of its device is open: within `after`, while the brake is engaged,
 // before the rule is made.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -266,6 +267,58 @@ TEST_CASE("A leader opens no incident of what was forgotten while it stood by an
     stage.run_for(minutes(5));
     CHECK((stage.rule() != nullptr) == (away == Seconds(10)));
   }
+}
+
+TEST_CASE("A standby that takes over weighs what a pod's condition alone remembers as a new process does") {
+  const auto after = [](bool told_late, std::optional<Seconds> stood_by) {
+    auto stage = fresh_stage();
+    stage.policy().taint.reset();
+    stage.policy().evict.reset();
+    stage.send_policy();
+    stage.run_for(Seconds(70));
+    REQUIRE(count_of_conditions(stage, true) == 1);
+    stage.remove(k8s::Kind::ConfigMap, "device-health-incidents");
+    const auto began = stage.now().wall;
+    if (!told_late) put_driver(stage, began);
+    stage.report("train-1", Health::Healthy);
+    stage.restart();
+    if (stood_by) stage.deliver(Leading{.leads = false});
+    stage.run_for(Seconds(15));
+    if (told_late) put_driver(stage, began);
+    if (stood_by) {
+      stage.run_for(*stood_by);
+      stage.deliver(Leading{.leads = true});
+    }
+    stage.run_for(minutes(20), Seconds(10));
+    CHECK(count_of_conditions(stage, false) == 0);
+    return stage.reasons("train-1");
+  };
+  for (const bool told_late : {false, true}) {
+    const auto by_new_process = after(told_late, std::nullopt);
+    CHECK_FALSE(by_new_process.empty());
+    for (const auto stood_by : {Seconds(2), Seconds(20), Seconds(120)}) {
+      CAPTURE(told_late);
+      CAPTURE(stood_by.count());
+      CHECK(after(told_late, stood_by) == by_new_process);
+    }
+  }
+}
+
+TEST_CASE("A standby that takes over believes a driver that ran on, of what a pod's condition alone remembers") {
+  auto stage = fresh_stage();
+  stage.policy().taint.reset();
+  stage.policy().evict.reset();
+  stage.send_policy();
+  stage.run_for(Seconds(70));
+  REQUIRE(count_of_conditions(stage, true) == 1);
+  stage.remove(k8s::Kind::ConfigMap, "device-health-incidents");
+  stage.report("train-1", Health::Healthy);
+  stage.restart();
+  stage.deliver(Leading{.leads = false});
+  stage.run_for(Seconds(20));
+  stage.deliver(Leading{.leads = true});
+  stage.run_for(minutes(20), Seconds(10));
+  CHECK(count_of_conditions(stage, false) == 1);
 }
 
 TEST_CASE("A leader opens what was forgotten while it stood by only if that was still to open when it began to lead") {
