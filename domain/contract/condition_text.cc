@@ -62,9 +62,14 @@ std::string line_text(const ConditionLine& line) {
   return text;
 }
 
+struct Joined {
+  std::string text;
+  std::size_t named = 0;
+};
+
 /// The parts in their order as far as there is room, and the number of those left out.
 template <class Line, class Text>
-std::string join(const std::vector<Line>& lines, Text text_of) {
+Joined join(const std::vector<Line>& lines, Text text_of) {
   std::string text;
   std::size_t named = 0;
   for (const auto& line : lines) {
@@ -75,9 +80,9 @@ std::string join(const std::vector<Line>& lines, Text text_of) {
     text += part;
     ++named;
   }
-  if (named == lines.size()) return text;
+  if (named == lines.size()) return {std::move(text), named};
   if (!text.empty()) text += kBetween;
-  return text + std::string(kAnd) + std::to_string(lines.size() - named) + std::string(kMore);
+  return {text + std::string(kAnd) + std::to_string(lines.size() - named) + std::string(kMore), named};
 }
 
 /// Calls `take` with each part of the message.
@@ -91,14 +96,30 @@ void each_part(std::string_view message, Take take) {
   }
 }
 
-/// The last of them is ours: what stands before it holds the driver's words.
-std::optional<WallTime> noticed_in(std::string_view part) {
-  const auto at = part.rfind(kNext);
-  if (at == std::string_view::npos) return std::nullopt;
-  auto next = part.substr(at + kNext.size());
+std::optional<WallTime> noticed_in_next(std::string_view next) {
   if (!next.starts_with(kDue)) return std::nullopt;
   next.remove_prefix(std::min(kDue.size() + kStampLength, next.size()));
   return next.starts_with(kNoticed) ? parse_rfc3339(next.substr(kNoticed.size(), kStampLength)) : std::nullopt;
+}
+
+/// The last of them is ours: what stands before it holds the driver's words.
+std::optional<WallTime> noticed_in(std::string_view part) {
+  const auto at = part.rfind(kNext);
+  return at == std::string_view::npos ? std::nullopt : noticed_in_next(part.substr(at + kNext.size()));
+}
+
+/// The place of the first of them that says since when the pod has been told, earlier than others say; none says it:
+/// their number.
+std::size_t first_told(const std::vector<ConditionLine>& lines) {
+  std::size_t first = lines.size();
+  std::optional<WallTime> earliest;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto noticed = noticed_in_next(lines[i].next);
+    if (!noticed || (earliest && *earliest <= *noticed)) continue;
+    earliest = noticed;
+    first = i;
+  }
+  return first;
 }
 
 }  // namespace
@@ -108,12 +129,23 @@ std::string next_eviction(WallTime due, std::optional<WallTime> noticed) {
   return noticed ? text + std::string(kNoticed) + format_rfc3339(*noticed) : text;
 }
 
-std::string condition_message(const std::vector<ConditionLine>& lines) { return join(lines, line_text); }
+std::string condition_message(const std::vector<ConditionLine>& lines) {
+  auto joined = join(lines, line_text);
+  if (joined.named == lines.size()) return std::move(joined.text);
+  // Since when the pod has been told stands nowhere else: where not all have room, that line comes first.
+  const auto first = first_told(lines);
+  if (first == lines.size() || first < joined.named) return std::move(joined.text);
+  auto reordered = lines;
+  const auto told = reordered.begin() + static_cast<std::ptrdiff_t>(first);
+  std::rotate(reordered.begin(), told, told + 1);
+  return join(reordered, line_text).text;
+}
 
 std::string recovery_message(const std::vector<RecoveryLine>& lines) {
-  return join(lines, [](const RecoveryLine& line) {
+  const auto text_of = [](const RecoveryLine& line) {
     return tame_name(line.device) + std::string(kHealthySince) + format_rfc3339(line.since);
-  });
+  };
+  return join(lines, text_of).text;
 }
 
 ConditionWords read_recovery(std::string_view message) {

@@ -26,8 +26,8 @@ struct ConditionLine {
 inline constexpr std::size_t kLongestCondition = 32UL * 1024;
 
 /// The condition's message, as it is stored: one part for each device in the order given, printable, and where they are
-/// too many the number of those left out. It is also our memory: the kubelet's field has no time, so that a restart
-/// reads `since` here.
+/// too many the number of those left out, never of the one that says since when the pod has been told. It is also our
+/// memory: the kubelet's field has no time, so that a restart reads `since` here.
 [[nodiscard]] std::string condition_message(const std::vector<ConditionLine>& lines);
 
 /// What comes next, where that is an eviction: when it is due, and since when the pod has been told, in whole seconds.

@@ -40,6 +40,33 @@ TEST_CASE("Since when a pod has been told of its eviction is read back, and no d
       read_condition("gpu-1 unhealthy since 2026-11-20T18:23:16Z (policy p); next: eviction, due at 2026").noticed());
 }
 
+TEST_CASE("Since when a pod has been told is read back, also where its message does not name all of its devices") {
+  const auto since = *parse_rfc3339("2026-11-20T18:23:16Z");
+  const auto noticed = *parse_rfc3339("2026-11-20T18:24:16Z");
+  const auto later = noticed + Seconds(60);
+  const auto due = *parse_rfc3339("2026-11-20T18:29:16Z");
+  std::vector<ConditionLine> lines;
+  for (int i = 1000; i < 2000; ++i)
+    lines.push_back({"n/r/gpu-" + std::to_string(i), since, "p", std::string(300, 'x'), "nothing"});
+  const auto before = read_condition(condition_message(lines));
+  REQUIRE(before.cut);
+  REQUIRE(before.find("n/r/gpu-1999") == nullptr);
+  lines[998].next = next_eviction(due, later);
+  lines[999].next = next_eviction(due, noticed);
+  const auto message = condition_message(lines);
+  CHECK(message.size() <= kLongestCondition);
+  const auto words = read_condition(message);
+  CHECK(words.cut);
+  CHECK(words.noticed() == noticed);
+  REQUIRE(words.find("n/r/gpu-1999") != nullptr);
+  CHECK(words.find("n/r/gpu-1000") != nullptr);
+  CHECK(message.ends_with(" more devices"));
+  // Where all are named the order is the callers'.
+  lines.resize(3);
+  lines[2].next = next_eviction(due, noticed);
+  CHECK(condition_message(lines).starts_with("n/r/gpu-1000 "));
+}
+
 TEST_CASE("A device whose name holds our words tells no time of another") {
   const std::string forged = "n/r/gpu-1 unhealthy since 2020-01-01T00:00:00Z (policy p)";
   const auto words =
