@@ -37,14 +37,22 @@ bool pauses_a_holder(const ScopedPause& pause, const World& world, const DeviceK
          });
 }
 
+/// As it is said of a pod of this namespace, in words that its tenant reads: no other's is named. Empty: of no pod.
+Pause words_for(const ScopedPause& pause, const std::string& ns) {
+  if (pause.namespaces.empty() || ns.empty()) return words_of(pause);
+  auto own = pause;
+  own.namespaces = {ns};
+  return words_of(own);
+}
+
 /// The longest of what holds everything and of the parts that fit.
 template <class Fits>
-std::optional<Pause> longest(const Policy& policy, WallTime now, const Fits& fits) {
+std::optional<Pause> longest(const Policy& policy, WallTime now, const Fits& fits, const std::string& told_in = {}) {
   auto found = pause_of(policy, now);
   for (const auto* list : {&policy.limits.pauses, &policy.pauses}) {
     for (const auto& one : *list) {
       if (one.until <= now || !fits(one)) continue;
-      auto pause = words_of(one);
+      auto pause = words_for(one, told_in);
       if (!found || ends_later(pause, *found)) found = std::move(pause);
     }
   }
@@ -55,20 +63,23 @@ std::optional<Pause> longest(const Policy& policy, WallTime now, const Fits& fit
 
 std::optional<Pause> pause_for(const World& world, const Policy& policy, WallTime now, const k8s::Pod& pod,
                                const DeviceKey& key) {
-  return longest(policy, now, [&](const ScopedPause& one) {
+  const auto fits = [&](const ScopedPause& one) {
     return pauses_device(one, key) && pauses_namespace(one, pod.meta.ns) && pauses_node(one, world, pod.node_name);
-  });
+  };
+  return longest(policy, now, fits, pod.meta.ns);
 }
 
 std::optional<Pause> pause_on(const World& world, const Policy& policy, WallTime now, const DeviceKey& key) {
-  return longest(policy, now, [&](const ScopedPause& one) {
+  const auto fits = [&](const ScopedPause& one) {
     if (!pauses_device(one, key)) return false;
     return pauses_a_holder(one, world, key) || (one.namespaces.empty() && pauses_node(one, world, world.node_of(key)));
-  });
+  };
+  return longest(policy, now, fits);
 }
 
 std::optional<Pause> pause_in(const Policy& policy, WallTime now, std::string_view ns) {
-  return longest(policy, now, [&](const ScopedPause& one) { return any_fits(one.namespaces, ns); });
+  const auto fits = [&](const ScopedPause& one) { return any_fits(one.namespaces, ns); };
+  return longest(policy, now, fits);
 }
 
 std::vector<Pause> standing_pauses(const Policy& policy, WallTime now) {

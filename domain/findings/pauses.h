@@ -13,7 +13,7 @@ namespace dhc {
 
 /// The pause that keeps this pod from being evicted, and its Job from a credit, on account of the device: of
 /// everything, or of a part that the pod's node and namespace and the device's driver or resource belong to. Of several
-/// the one that ends last.
+/// the one that ends last. Its words name no other namespace than the pod's: its tenant reads them.
 [[nodiscard]] std::optional<Pause> pause_for(const World& world, const Policy& policy, WallTime now,
                                              const k8s::Pod& pod, const DeviceKey& key);
 

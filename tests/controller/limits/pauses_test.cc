@@ -110,6 +110,34 @@ TEST_CASE("A pause of a namespace keeps the devices that its pods hold from bein
   CHECK(stage.run_for(minutes(2)).size() == 2);
 }
 
+TEST_CASE("A pause of several namespaces names to each tenant no other's") {
+  GangStage stage;
+  stage.policy().evict->notice = NoticeRules{};
+  auto pause = part(stage.now().wall + hours(1));
+  pause.namespaces = {"acme-secret", "def*", "rival-*"};
+  SUBCASE("of ControllerLimits") { stage.limits().pauses = {pause}; }
+  SUBCASE("of an annotation") { stage.whole_policy().pauses = {pause}; }
+  stage.send_policy();
+  stage.run_for(minutes(20), Seconds(10));
+  REQUIRE(stage.verdict("w-0", Reason::Paused) != nullptr);
+  bool is_told = false;
+  const auto look_at = [&](std::string_view words) {
+    CAPTURE(words);
+    CHECK_FALSE(words.contains("acme"));
+    CHECK_FALSE(words.contains("rival"));
+    is_told = is_told || words.contains("for namespace default, by alice: new switches");
+  };
+  REQUIRE(!stage.conditions().empty());
+  for (const auto& condition : stage.conditions()) {
+    if (condition.wanted) look_at(condition.wanted->message);
+    look_at(condition.notice);
+  }
+  for (const auto& event : stage.events()) {
+    if (event.regarding.kind == "Pod") look_at(event.note);
+  }
+  CHECK(is_told);
+}
+
 TEST_CASE("Of several pauses the last to end is said, and the shorter one ends unheard") {
   auto stage = two_nodes();
   auto first = part(stage.now().wall + minutes(5));
