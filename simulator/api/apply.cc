@@ -67,7 +67,7 @@ Answer create_by_apply(const Call& call, Json wanted, const Manager& me) {
   }
   const auto fields = owned_fields(wanted);
   set_defaults(call.store, call.res, wanted, nullptr);
-  const auto faults = validate(call.res, wanted, nullptr);
+  const auto faults = validate(call, wanted, nullptr);
   // An apply is converted late. **Source:** seen on 1.37.1.
   if (!faults.bad_request.empty()) return answer_failure(500, "InternalError", faults.bad_request);
   if (!faults.causes.empty()) return invalid(call.res, call.path.name, faults.causes);
@@ -133,7 +133,7 @@ Answer handle_apply(const Call& call, Json wanted) {
   }
   std::erase_if(owners, [](const auto& entry) { return entry.second.empty(); });
   set_defaults(call.store, call.res, after, before.get());
-  const auto faults = validate(call.res, after, before.get());
+  const auto faults = validate(call, after, before.get());
   // An apply is converted late. **Source:** seen on 1.37.1.
   if (!faults.bad_request.empty()) return answer_failure(500, "InternalError", faults.bad_request);
   if (!faults.causes.empty()) return invalid(call.res, call.path.name, faults.causes);

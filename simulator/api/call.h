@@ -57,7 +57,7 @@ struct Faults422 {
   Json causes;
   std::string bad_request;
 };
-[[nodiscard]] Faults422 validate(Res res, const Json& object, const Json* before);
+[[nodiscard]] Faults422 validate(const Call& call, const Json& object, const Json* before);
 
 /// Fills in what the server decides on create or update (defaults, status, timeAdded).
 void set_defaults(Store& store, Res res, Json& object, const Json* before);

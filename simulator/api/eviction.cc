@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "simulator/api/call.h"
+#include "simulator/api/health_words.h"
 
 namespace dhc::sim {
 namespace {
@@ -89,6 +90,9 @@ Answer handle_eviction(const Call& call) {
   }
   if (!dry_run) {
     if (!is_terminal(*pod) && !is_deleting(*pod)) {
+      // The condition is a write to the status. **Source:** seen on 1.37.1.
+      if (const auto causes = faults_of_status(call.store, *pod); !causes.empty())
+        return invalid(Res::Pods, call.path.name, causes);
       call.store.edit(Res::Pods, call.name(), [&](Json& changed) {
         set_condition(changed, "DisruptionTarget", "True", "EvictionByEvictionAPI", "Eviction API: evicting",
                       call.store.time_text());

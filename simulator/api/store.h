@@ -7,7 +7,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/now.h"
@@ -94,6 +97,10 @@ class Store {
   /// Counts the server's restarts.
   [[nodiscard]] std::uint64_t server() const { return server_; }
 
+  /// The server is a later one that knows this word for a device's health, too.
+  void serve_health_word(std::string word) { health_words_.insert(std::move(word)); }
+  [[nodiscard]] bool knows_health_word(std::string_view word) const { return health_words_.contains(word); }
+
   [[nodiscard]] Ownership& ownership(Res res, const Name& name) { return shelf(res).owners[name]; }
 
   [[nodiscard]] std::string new_uid();
@@ -121,6 +128,7 @@ class Store {
   std::uint64_t compacted_ = 0;
   std::uint64_t server_ = 0;
   std::uint64_t random_;
+  std::set<std::string, std::less<>> health_words_ = {"Healthy", "Unhealthy", "Unknown"};
   Now now_;
 };
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "simulator/api/call.h"
+#include "simulator/api/health_words.h"
 #include "simulator/api/naming.h"
 
 namespace dhc::sim {
@@ -219,8 +220,10 @@ Faults422 validate_kind(Res res, const Json& object, const Json* before) {
 
 }  // namespace
 
-Faults422 validate(Res res, const Json& object, const Json* before) {
-  auto faults = validate_kind(res, object, before);
+Faults422 validate(const Call& call, const Json& object, const Json* before) {
+  const bool is_status = call.res == Res::Pods && call.path.subresource == "status";
+  auto faults =
+      is_status ? Faults422{faults_of_status(call.store, object), ""} : validate_kind(call.res, object, before);
   check_metadata(object, faults.causes);
   return faults;
 }

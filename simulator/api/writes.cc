@@ -59,7 +59,7 @@ Answer commit(const Call& call, const Json& before, Json after) {
   keep_server_metadata(before, after);
   keep_other_half(call, before, after);
   set_defaults(call.store, call.res, after, &before);
-  const auto faults = validate(call.res, after, &before);
+  const auto faults = validate(call, after, &before);
   if (!faults.bad_request.empty()) return answer_failure(400, "BadRequest", faults.bad_request);
   if (!faults.causes.empty()) return invalid(call.res, call.path.name, faults.causes);
   if (after == before) return answer_object(call, 200, before);
@@ -103,7 +103,7 @@ Answer handle_create(const Call& call) {
   if (call.rendering.core_event) return answer_failure(400, "BadRequest", "core/v1 Events are read only here");
   set_defaults(call.store, call.res, object, nullptr);
   const auto name = name_of(object);
-  const auto faults = validate(call.res, object, nullptr);
+  const auto faults = validate(call, object, nullptr);
   if (!faults.bad_request.empty()) return answer_failure(400, "BadRequest", faults.bad_request);
   if (!faults.causes.empty()) return invalid(call.res, name, faults.causes);
   if (!name.empty() && call.store.get(call.res, {call.path.ns, name}) != nullptr) {

@@ -63,6 +63,7 @@ struct KubeletPod {
   std::map<std::string, std::map<std::string, std::vector<std::string>>> devices;
   std::optional<MonoTime> refresh_at;  ///< When the health in its status is written again.
   std::optional<MonoTime> done_at;     ///< When its containers end by themselves.
+  ObjectPtr refused;                   ///< The status that the server has refused, and that is tried again.
 };
 
 /// One node with its kubelet, plugins and drivers: what stands behind the Node object.

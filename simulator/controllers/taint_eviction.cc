@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "simulator/api/health_words.h"
 #include "simulator/controllers/state.h"
 
 namespace dhc::sim {
@@ -12,6 +13,8 @@ namespace {
 void evict_for_taint(State& state, const std::string& ns, const std::string& pod_name, const std::string& uid) {
   const auto pod = state.store.get(Res::Pods, {ns, pod_name});
   if (pod == nullptr || uid_of(*pod) != uid || is_deleting(*pod) || is_terminal(*pod)) return;
+  // The condition is written before the pod is deleted.
+  if (!faults_of_status(state.store, *pod).empty()) return;
   if (!state.timers.ready("taint-eviction/" + uid, state.lags.taint_eviction)) return;
   state.store.edit(Res::Pods, {ns, pod_name}, [&](Json& changed) {
     set_condition(changed, "DisruptionTarget", "True", "DeletionByDeviceTaintManager",

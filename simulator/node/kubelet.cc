@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "simulator/api/health_words.h"
 #include "simulator/node/shape.h"
 
 namespace dhc::sim {
@@ -74,13 +75,51 @@ Json waiting_status(const Json& container, std::string_view reason) {
           {"state", {{"waiting", {{"reason", reason}}}}}};
 }
 
+bool is_kubelets(const Json& condition) {
+  const auto type = text(condition, {"type"});
+  return type == "Initialized" || type == "Ready" || type == "ContainersReady";
+}
+
+/// The status as the kubelet has it: what the server refused, with the conditions that others have written since.
+Json own_status(const KubeletPod& known, const Json& pod) {
+  if (!known.refused) return pod["status"];
+  Json status = *known.refused;
+  Json conditions = Json::array();
+  for (const auto& condition : list(pod, {"status", "conditions"})) {
+    if (!is_kubelets(condition)) conditions.push_back(condition);
+  }
+  for (const auto& condition : list(status, {"conditions"})) {
+    if (is_kubelets(condition)) conditions.push_back(condition);
+  }
+  status["conditions"] = std::move(conditions);
+  return status;
+}
+
+/// A status that the server refuses is written again, whole, when the pod is next looked at.
+/// **Source:** seen on 1.37.1: 422 for the whole status.
+void write_status(State& state, KubeletPod& known, const std::function<void(Json&)>& change) {
+  const auto stored = state.store.get(Res::Pods, known.name);
+  if (stored == nullptr) return;
+  Json wanted = *stored;
+  wanted["status"] = own_status(known, *stored);
+  change(wanted);
+  if (faults_of_status(state.store, wanted).empty()) {
+    known.refused.reset();
+    (void)state.store.replace(Res::Pods, std::move(wanted));
+    return;
+  }
+  known.refused = std::make_shared<const Json>(std::move(wanted["status"]));
+  known.refresh_at = next_pod_sync(state);
+  state.timers.wake_at(*known.refresh_at);
+}
+
 void admit(State& state, Machine& machine, const Json& pod) {
   KubeletPod known;
   known.name = {ns_of(pod), name_of(pod)};
   const auto refusal = assign_devices(state, machine, pod, known);
   const auto now = state.store.time_text();
   const bool no_image = behaviour(pod, "image-missing") == "true";
-  state.store.edit(Res::Pods, known.name, [&](Json& changed) {
+  write_status(state, known, [&](Json& changed) {
     auto& status = changed["status"];
     status["startTime"] = now;
     if (!refusal.empty()) {
@@ -142,7 +181,7 @@ void start(State& state, Machine& machine, KubeletPod& known, const Json& pod) {
   mark_claims_ready(state, pod);
   const auto now = state.store.time_text();
   const auto ip = fmt::format("10.244.{}.{}", machine.number, 2 + state.pods_started++ % 250);
-  state.store.edit(Res::Pods, known.name, [&](Json& changed) {
+  write_status(state, known, [&](Json& changed) {
     auto& status = changed["status"];
     status["phase"] = "Running";
     status["podIP"] = ip;
@@ -221,8 +260,7 @@ void refresh_health(State& state, Machine& machine) {
     const auto pod = state.store.get(Res::Pods, known.name);
     // Nothing in a dead pod says what became of its device. **Source:** seen on 1.37.1.
     if (is_terminal(*pod)) continue;
-    state.store.edit(Res::Pods, known.name,
-                     [&](Json& changed) { write_health(state, machine, known, *pod, changed["status"]); });
+    write_status(state, known, [&](Json& changed) { write_health(state, machine, known, *pod, changed["status"]); });
   }
 }
 

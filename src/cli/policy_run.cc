@@ -208,6 +208,8 @@ class Stagehand {
     if (device == nullptr) return fmt::format("there is no device {}", words_of(step.device));
     switch (step.what) {
       case What::Health:
+        // Who tells of a later kubelet's word has an API server that takes it.
+        cluster_.store().serve_health_word(step.word);
         cluster_.set_device_health(device->node, device->name, step.word, step.message);
         break;
       case What::Taint: {

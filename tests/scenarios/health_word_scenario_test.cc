@@ -15,6 +15,11 @@ namespace {
 
 constexpr auto kForGood = "PermanentlyUnhealthy";
 
+/// On an API server that knows the word.
+struct LaterWorld : TaintWorld {
+  LaterWorld() { cluster.store().serve_health_word(kForGood); }
+};
+
 [[nodiscard]] std::string unknown_word(const TaintWorld& world) {
   const auto found = std::ranges::find(world.verdicts(), Reason::HealthWordUnknown, &Verdict::reason);
   return found == world.verdicts().end() ? std::string() : found->subject.name + ": " + found->message;
@@ -23,7 +28,7 @@ constexpr auto kForGood = "PermanentlyUnhealthy";
 }  // namespace
 
 TEST_CASE("a word that no policy names is shown and moves nobody, and is acted on once a policy names it") {
-  TaintWorld world;
+  LaterWorld world;
   const auto device = world.start_one();
   world.set_health(device, kForGood, "row remapping failed");
   world.run_for(1h);
@@ -42,7 +47,7 @@ TEST_CASE("a word that no policy names is shown and moves nobody, and is acted o
 }
 
 TEST_CASE("a word that no policy names ends no incident, and no step is taken in it before the device is bad again") {
-  TaintWorld world;
+  LaterWorld world;
   world.policy().evict->after = 5min;
   world.send_policy();
   const auto device = world.start_one();
@@ -58,4 +63,19 @@ TEST_CASE("a word that no policy names ends no incident, and no step is taken in
   world.run_for(30s);
   CHECK(unknown_word(world).empty());
   CHECK(world.evictions() == Words{"default/s-0"});
+}
+
+TEST_CASE("a word that the API server refuses is never seen, and what the kubelet says next is acted on") {
+  TaintWorld world;
+  world.policy().match.health_words = {kForGood};
+  world.send_policy();
+  const auto device = world.start_one();
+  world.set_health(device, kForGood, "row remapping failed");
+  world.run_for(1h);
+  CHECK(world.health("s-0") == "Healthy");
+  CHECK(unknown_word(world).empty());
+  CHECK(world.steps().empty());
+  world.set_health(device, "Unhealthy", "Xid 79");
+  world.run_for(2min);
+  CHECK(world.steps() == Words{"PATCH rule", "evict"});
 }

@@ -101,6 +101,7 @@ struct Culprit : Lab {
 /// Unhealthy.
 struct SilentCulprit : Culprit {
   SilentCulprit() {
+    for (const auto* word : {"PermanentlyUnhealthy", "Degraded"}) cluster.store().serve_health_word(word);
     policy.policies.front().match.device_taints = {{.key = "gpu.example.com/*", .effect = {}}};
     policy.policies.front().match.health_words = {"PermanentlyUnhealthy"};
     send();

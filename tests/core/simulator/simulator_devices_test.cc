@@ -267,3 +267,63 @@ TEST_CASE("a cordoned, tainted or NotReady node gets no new pods") {
   lab.run_for(2s);
   CHECK(lab.pod("p")["status"]["phase"] == "Running");
 }
+
+TEST_CASE("a health word that the API server does not know is refused with the whole status until another comes") {
+  DraLab lab;
+  const auto device = lab.dra_device("p");
+  lab.cluster.set_device_health("node-a", device, "PermanentlyUnhealthy", "row remapping failed");
+  lab.run_for(10s);
+  CHECK(lab.health("p") == "Healthy");
+  CHECK(lab.evict("p", lab.uid("p")).status == 201);
+  lab.run_for(5s);
+  CHECK(lab.pod("p").is_null());
+
+  DraLab back;
+  back.cluster.set_device_health("node-a", back.dra_device("p"), "PermanentlyUnhealthy");
+  back.run_for(10s);
+  back.cluster.set_device_health("node-a", back.dra_device("p"), "Unhealthy");
+  back.run_for(2s);
+  CHECK(back.health("p") == "Unhealthy");
+}
+
+TEST_CASE("a pod that starts on a device with a word that the API server does not know stays Pending until another") {
+  DraLab lab;
+  lab.cluster.set_device_health("node-a", "gpu-1", "PermanentlyUnhealthy");
+  lab.cluster.create_pod("default", "q", dra_pod());
+  lab.run_for(10s);
+  REQUIRE(lab.dra_device("q") == "gpu-1");
+  CHECK(lab.pod("q")["status"]["phase"] == "Pending");
+  const Json condition = {{"type", "device-health.io/DeviceUnhealthy"}, {"status", "True"}, {"reason", "R"}};
+  CHECK(lab.apply("/api/v1/namespaces/default/pods/q/status", {{"status", {{"conditions", Json::array({condition})}}}})
+            .status == 200);
+  lab.cluster.set_device_health("node-a", "gpu-1", "Unhealthy");
+  lab.run_for(2s);
+  CHECK(lab.pod("q")["status"]["phase"] == "Running");
+  CHECK(lab.health("q") == "Unhealthy");
+  CHECK(condition_status(lab.pod("q"), "Ready") == "True");
+  CHECK(condition_status(lab.pod("q"), "device-health.io/DeviceUnhealthy") == "True");
+}
+
+TEST_CASE(
+    "a stored health word that the API server does not know is served, and its pod's writes and eviction are 422") {
+  DraLab lab;
+  lab.cluster.store().edit(Res::Pods, {"default", "p"}, [](Json& pod) {
+    pod["status"]["containerStatuses"][0]["allocatedResourcesStatus"][0]["resources"][0]["health"] =
+        "PermanentlyUnhealthy";
+  });
+  CHECK(lab.health("p") == "PermanentlyUnhealthy");
+  const auto refused = lab.evict("p", lab.uid("p"));
+  CHECK(refused.status == 422);
+  const auto cause = lab.body_of(refused)["details"]["causes"][0];
+  CHECK(cause["field"] == "status.containerStatuses[0].allocatedResourcesStatus[0].resources[0].health");
+  CHECK(cause["reason"] == "FieldValueNotSupported");
+  CHECK(text(cause, {"message"}).starts_with("Unsupported value: \"PermanentlyUnhealthy\""));
+  const std::string path = "/api/v1/namespaces/default/pods/p";
+  const Json condition = {{"type", "device-health.io/DeviceUnhealthy"}, {"status", "True"}, {"reason", "R"}};
+  CHECK(lab.apply(path + "/status", {{"status", {{"conditions", Json::array({condition})}}}}).status == 422);
+  CHECK(lab.merge(path, {{"metadata", {{"annotations", {{"a", "b"}}}}}}).status == 200);
+  CHECK_FALSE(is_deleting(lab.pod("p")));
+  lab.cluster.set_device_health("node-a", lab.dra_device("p"), "Unhealthy");
+  lab.run_for(2s);
+  CHECK(lab.evict("p", lab.uid("p")).status == 201);
+}
