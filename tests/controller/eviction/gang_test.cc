@@ -472,6 +472,36 @@ TEST_CASE(
   CHECK(trickle.broken() > 30);
 }
 
+TEST_CASE("What a gang that fits needs is kept for it while its owners are read anew") {
+  for (const bool of_slots : {false, true}) {
+    CAPTURE(of_slots);
+    GangStage stage;
+    stage.limits().evictions_per_minute = of_slots ? 600 : 4;
+    stage.limits().max_in_flight = of_slots ? 4 : 50;
+    stage.send_policy();
+    stage.node("node-x", 99, 0);
+    stage.node("node-free", 99, 99);
+    for (const auto& name : kAllFour) stage.own_by_cluster(name, "train");
+    REQUIRE(stage.run_until("12:00:30") == kNoneGone);
+    stage.limits().paused = true;
+    stage.send_policy();
+    // Slots are kept from ten minutes on.
+    REQUIRE(stage.run_until(of_slots ? "12:13:00" : "12:10:00") == kNoneGone);
+    break_alone(stage, 0);
+    REQUIRE(stage.run_for(minutes(2)) == kNoneGone);
+    const auto reads = stage.reads().size();
+    stage.limits().paused = false;
+    stage.send_policy();
+    auto gone = stage.settle();
+    std::ranges::sort(gone);
+    CHECK(gone == kAllFour);
+    CHECK(stage.reads().size() > reads);  // of owners whose word was old
+    if (of_slots) continue;
+    CHECK(stage.run_for(Seconds(14)) == kNoneGone);
+    CHECK(stage.run_for(Seconds(1)) == GangNames{"alone-0"});
+  }
+}
+
 TEST_CASE("Slots are kept for a gang for ten minutes, and then for twenty not, whatever hangs in them") {
   GangStage stage;
   stage.limits().max_in_flight = 5;

@@ -310,6 +310,36 @@ TEST_CASE("What is changed long after a lost answer is an operator's word") {
   CHECK(stage.verdict("node-a", Reason::Acknowledged) != nullptr);
 }
 
+TEST_CASE("A change is our lost write's up to two minutes after it, and from then on somebody's word") {
+  for (const auto late : {Millis(0), Millis(1)}) {
+    CAPTURE(late.count());
+    auto stage = remembering_anew();
+    std::optional<MonoTime> lost_at;
+    for (int second = 0; second < 600 && !lost_at; ++second) {
+      for (const auto& action : stage.turn()) {
+        stage.show(action);
+        if (!std::holds_alternative<taint::ApplyRule>(action)) {
+          stage.answer(action);
+          continue;
+        }
+        stage.answer(action, fail(ErrorKind::TimedOut, "no answer"));
+        stage.turn();
+        lost_at = stage.now().mono;
+      }
+      if (!lost_at) stage.advance(Seconds(1));
+    }
+    REQUIRE(lost_at);
+    stage.run_for(Seconds(119));
+    stage.advance(Seconds(1) - Millis(1) + late);
+    REQUIRE(stage.now().mono - *lost_at == minutes(2) - Millis(1) + late);
+    auto edited = *stage.rule();
+    strip_annotations(edited);
+    stage.put(edited);
+    stage.run_for(minutes(1), Seconds(5));
+    CHECK((stage.verdict("node-a", Reason::Acknowledged) != nullptr) == (late == Millis(1)));
+  }
+}
+
 TEST_CASE("A trial that comes to nothing costs the other devices a minute, not an hour") {
   for (const auto kind : {ErrorKind::Cancelled, ErrorKind::TimedOut, ErrorKind::Unavailable}) {
     CAPTURE(to_string(kind));
