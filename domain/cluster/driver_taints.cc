@@ -20,10 +20,6 @@ constexpr std::size_t kMostEnded = 16;
 
 bool is_standing(const SliceTaint& one) { return !one.until; }
 
-bool fits_any(const SliceTaint& one, const std::vector<DeviceTaintMatch>& wanted) {
-  return std::ranges::any_of(wanted, [&](const DeviceTaintMatch& match) { return match.fits(one.taint); });
-}
-
 /// The oldest that ended goes; those of its key and effect that followed it without a gap take its time. The last of an
 /// effect stays: a fault is not taken back by the number of harmless words that follow it.
 void shorten(std::vector<SliceTaint>& taints) {
@@ -56,7 +52,7 @@ void begin_with(TaintWord& word, const SliceTaint& one) {
 std::optional<TaintWord> standing_word(const std::vector<SliceTaint>& taints, const Wanted& wanted) {
   std::optional<TaintWord> word;
   for (const auto& one : taints) {
-    if (!is_standing(one) || !fits_any(one, wanted)) continue;
+    if (!is_standing(one) || !fits_any(wanted, one.taint)) continue;
     if (!word) {
       word.emplace();
       word->taint = one.taint;
@@ -77,7 +73,7 @@ std::optional<TaintWord> word_under(const SliceTaint& standing, const std::vecto
   // Newest first: each is followed by the one before it.
   for (const auto& one : std::views::reverse(taints)) {
     if (is_standing(one) || one.taint.key != standing.taint.key || *one.until < from.mono) continue;
-    if (fits_any(one, wanted)) {
+    if (fits_any(wanted, one.taint)) {
       return TaintWord{.since = one.since,
                        .from_the_start = one.from_the_start,
                        .added = one.taint.time_added,
@@ -118,7 +114,7 @@ void follow_back(TaintWord& word, const std::vector<SliceTaint>& taints, const W
     if (*one.until < std::min(from->second, word.since.mono)) continue;
     from->second = std::min(from->second, one.since.mono);
     const bool is_recent = word.since.mono - *one.until < kLongestUnknown;
-    if (is_recent && fits_any(one, wanted)) begin_with(word, one);
+    if (is_recent && fits_any(wanted, one.taint)) begin_with(word, one);
   }
 }
 

@@ -286,7 +286,7 @@ class Finder {
              const HeldDevice& held_device) const {
     const auto& match = policy.match;
     if (!kept.taint.effect.empty()) {
-      return std::ranges::any_of(match.device_taints, [&](const auto& one) { return one.fits(kept.taint); });
+      return fits_any(match.device_taints, kept.taint);
     }
     if (names_all_of_key(match, kept.taint.key)) return true;
     const auto keeper = std::ranges::find(policy_.policies, kept.policy, &DevicePolicy::name);

@@ -22,8 +22,7 @@ namespace {
 /// written down each time.
 bool is_same_fault(const k8s::Taint& remembered, const AffectedPod& affected) {
   return remembered.key == affected.taint.key && !remembered.effect.empty() &&
-         std::ranges::any_of(affected.policy->match.device_taints,
-                             [&](const DeviceTaintMatch& one) { return one.fits(remembered); });
+         fits_any(affected.policy->match.device_taints, remembered);
 }
 
 constexpr std::size_t kHistory = 10;

@@ -131,8 +131,7 @@ std::optional<PatternDoubt> doubt_about_taints(const Match& match) {
     std::vector<std::string> missing;
     for (const auto key : driver.taints) {
       const k8s::Taint taint{.key = std::string(key), .value = "1", .effect = "NoSchedule"};
-      const bool is_named = std::ranges::any_of(match.device_taints, [&](const auto& one) { return one.fits(taint); });
-      if (!is_named) missing.push_back(fmt::format("{{key: {}}}", key));
+      if (!fits_any(match.device_taints, taint)) missing.push_back(fmt::format("{{key: {}}}", key));
     }
     if (missing.size() < driver.taints.size()) continue;
     return PatternDoubt{

@@ -85,6 +85,10 @@ bool DeviceTaintMatch::fits(const k8s::Taint& taint) const {
   return by_effect && glob_matches(key, taint.key) && glob_matches(value, taint.value);
 }
 
+bool fits_any(const std::vector<DeviceTaintMatch>& wanted, const k8s::Taint& taint) {
+  return std::ranges::any_of(wanted, [&](const DeviceTaintMatch& one) { return one.fits(taint); });
+}
+
 bool makes_rules(const DevicePolicy& policy) {
   return policy.taint && policy.taint->device != TaintRules::Device::Never;
 }

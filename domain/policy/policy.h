@@ -62,6 +62,9 @@ struct DeviceTaintMatch {
   friend bool operator==(const DeviceTaintMatch&, const DeviceTaintMatch&) = default;
 };
 
+/// Whether one of them fits.
+[[nodiscard]] bool fits_any(const std::vector<DeviceTaintMatch>& wanted, const k8s::Taint& taint);
+
 /// What a policy applies to: every selector must fit, and any signal.
 struct Match {
   std::vector<std::string> resources;  ///< Globs over device-plugin resources.

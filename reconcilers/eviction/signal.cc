@@ -73,9 +73,7 @@ Status judge_taint(const EvictPod& action, const JudgedObjects& fresh) {
   const bool is_at_home = slice && slice->node_name == action.signal.slice_node;
   if (is_at_home && slice->driver == key.scope && slice->pool == key.place) {
     const auto device = std::ranges::find(slice->devices, key.device, &k8s::SliceDevice::name);
-    const auto is_named = [&](const k8s::Taint& taint) {
-      return std::ranges::any_of(action.signal.device_taints, [&](const auto& match) { return match.fits(taint); });
-    };
+    const auto is_named = [&](const k8s::Taint& taint) { return fits_any(action.signal.device_taints, taint); };
     if (device != slice->devices.end() && std::ranges::any_of(device->taints, is_named)) return {};
   }
   return outdated(action, fmt::format("the driver's taint on {} is gone", to_string(key)));

@@ -119,9 +119,7 @@ class Judge {
       std::ranges::move(input_.world.driver_taints().standing(device.key), std::back_inserter(taints));
     }
     return first_policy(device.key, [&](const Match& match) {
-      return std::ranges::any_of(taints, [&](const k8s::Taint& taint) {
-        return std::ranges::any_of(match.device_taints, [&](const auto& wanted) { return wanted.fits(taint); });
-      });
+      return std::ranges::any_of(taints, [&](const k8s::Taint& taint) { return fits_any(match.device_taints, taint); });
     });
   }
 
@@ -161,24 +159,24 @@ class Judge {
       return Clue{.why = fmt::format("the driver of {} has tainted it", name), .said = {}};
     }
     return std::nullopt;
+  }
+
   /// No other device ends its pods by a taint.
   bool may_have_ended_it(const PodEnding::Device& device) const {
     return !is_taken_ || device.key.source == DeviceKey::Source::Dra;
   }
 
-  }
-    const std::string_view ended = is_taken_ ? "was deleted for a NoExecute taint of its device," : "failed";
-
-      if (!may_have_ended_it(device)) continue;
   std::optional<Finding> died() {
+    const std::string_view ended = is_taken_ ? "was deleted for a NoExecute taint of its device," : "failed";
     for (const auto& device : ending_.devices) {
+      if (!may_have_ended_it(device)) continue;
       const auto clue = evidence(device);
       if (!clue || !covered(device.key, clue->said)) continue;
       return done(Reason::DiedOfDevice, device.key, to_string(device.key),
                   fmt::format("pod {} {} and {}", pod_.meta.name, ended, clue->why));
-      if (!may_have_ended_it(device)) continue;
     }
     for (const auto& device : ending_.devices) {
+      if (!may_have_ended_it(device)) continue;
       if (covered_by(policy_naming_taint(device), device.key)) {
         return done(
             Reason::DiedOfDevice, device.key, to_string(device.key),
@@ -188,9 +186,9 @@ class Judge {
         return done(Reason::DiedOfDevice, device.key, to_string(device.key),
                     fmt::format("pod {} {} and {} was last reported {} while it ran", pod_.meta.name, ended,
                                 to_string(device.key), device.other_word));
-    if (is_taken_) return std::nullopt;
       }
     }
+    if (is_taken_) return std::nullopt;
     for (const auto& device : ending_.devices) {
       if (device.key.source != DeviceKey::Source::Plugin || !covered(device.key, {})) continue;
       const auto* book = input_.world.resource_book(pod_.node_name, device.key.scope);
@@ -207,9 +205,9 @@ class Judge {
   }
 
   const PlanInput& input_;
-  const bool is_taken_ = was_taken_for_taint(pod_);
   const PodEnding& ending_;
   const k8s::Pod& pod_;
+  const bool is_taken_ = was_taken_for_taint(pod_);
   Finding found_;
 };
 

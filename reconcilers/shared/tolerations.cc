@@ -28,7 +28,7 @@ std::string named_and_tolerated(const AffectedPod& affected, const DeviceKey& ke
   const auto tolerations = tolerations_of(*affected.held_device, key, world);
   std::string words;
   for (const auto& taint : world.driver_taints().standing(key)) {
-    if (std::ranges::none_of(named, [&](const DeviceTaintMatch& match) { return match.fits(taint); })) continue;
+    if (!fits_any(named, taint)) continue;
     if (!k8s::tolerates(tolerations, taint)) return {};
     words += (words.empty() ? "" : ", ") + to_string(taint);
   }
