@@ -29,6 +29,8 @@ constexpr auto kMuteDriver = "mute.example.com";
 class WorkSchedule {
  public:
   explicit WorkSchedule(unsigned seed) : dice_(seed), world_(seed + 1) {
+    // Half of the API servers are later ones, which know a word more than 1.37's; the others refuse it.
+    if (seed % 2 == 0) world_.cluster.store().serve_health_word("Degraded");
     choose_policy();
     world_.cluster.add_namespace("team");
     world_.cluster.add_node({"node-c", {{TaintWorld::kResource, 8}}, {{TaintWorld::kDriver, 8}}, {}});
