@@ -22,6 +22,7 @@ type Policy struct {
 	Full       string // the map whenNoReplacement, as {wait: 0s}; empty: the default
 	Notice     string // likewise notice, as {deadline: 20s}; empty: no notice
 	Together   bool   // evict.groups: Together
+	Shared     bool   // evict.sharedClaims: Together
 	Untainted  bool   // evict.untainted
 	NoEvict    bool
 	Paused     bool
@@ -51,6 +52,9 @@ func (p Policy) Text() string {
 	}
 	if p.Together {
 		evict += ", groups: Together"
+	}
+	if p.Shared {
+		evict += ", sharedClaims: Together"
 	}
 	if p.Untainted {
 		evict += ", untainted: true"

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		realcluster.Options{Name: "grouping", RuntimeConfig: "scheduling.k8s.io/v1beta1=true", FeatureGates: genericWorkload, ControllerGates: genericWorkload})
 }
 
-var genericWorkload = map[string]bool{"GenericWorkload": true}
+var genericWorkload = map[string]bool{"GenericWorkload": true, "DRAWorkloadResourceClaims": true}
 
 // place is where one story happens, beside others: a namespace, and a node whose devices, of a kind that no other node has, are enough for a
 // group and its replacement.
