@@ -18,15 +18,20 @@ import (
 	"device-health.io/controller/tests/cluster/workload"
 )
 
-// cluster has the controllers of JobSet and LeaderWorkerSet, grouping serves PodGroups.
+// cluster has the controllers of JobSet and LeaderWorkerSet, grouping serves PodGroups, where the release has them.
 var cluster, grouping *realcluster.ControlPlane
 
 func TestMain(m *testing.M) {
+	wanted := []realcluster.Options{{Name: "owners", Owners: true}}
+	if realcluster.Release().Has(realcluster.PodGroups) {
+		wanted = append(wanted, realcluster.Options{Name: "grouping", RuntimeConfig: realcluster.Release().ServesPodGroups(), FeatureGates: genericWorkload, ControllerGates: genericWorkload})
+	}
 	realcluster.Main(m, func(planes []*realcluster.ControlPlane) error {
-		cluster, grouping = planes[0], planes[1]
+		if cluster = planes[0]; len(planes) > 1 {
+			grouping = planes[1]
+		}
 		return dhc.InstallOn(planes)
-	}, realcluster.Options{Name: "owners", Owners: true},
-		realcluster.Options{Name: "grouping", RuntimeConfig: "scheduling.k8s.io/v1beta1=true", FeatureGates: genericWorkload, ControllerGates: genericWorkload})
+	}, wanted...)
 }
 
 var genericWorkload = map[string]bool{"GenericWorkload": true, "DRAWorkloadResourceClaims": true}

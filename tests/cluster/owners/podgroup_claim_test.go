@@ -30,6 +30,7 @@ type claiming struct {
 
 func newClaiming(t *testing.T) claiming {
 	t.Helper()
+	realcluster.Needs(t, realcluster.PodGroups)
 	c := claiming{namespace: grouping.Namespace(t), driver: realcluster.Unique("gpu") + ".example.com"}
 	c.node = fakenode.Start(t, grouping, fakenode.Spec{DRA: map[string][]string{c.driver: {"gpu-0", "gpu-1"}}, Termination: time.Second})
 	template := workload.DeviceClass(t, grouping, c.namespace, c.driver)

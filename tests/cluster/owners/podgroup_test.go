@@ -27,6 +27,7 @@ type grouped struct {
 
 func newGrouped(t *testing.T, mode schedulingv1beta1.DisruptionMode) grouped {
 	t.Helper()
+	realcluster.Needs(t, realcluster.PodGroups)
 	g := grouped{namespace: grouping.Namespace(t), gpu: realcluster.Unique("example.com/gpu")}
 	g.node = fakenode.Start(t, grouping, fakenode.Spec{Plugin: map[string][]string{g.gpu: {"gpu-0", "gpu-1", "gpu-2", "gpu-3", "gpu-4", "gpu-5", "gpu-6", "gpu-7"}}, Termination: time.Second})
 	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "train"}, Spec: schedulingv1beta1.PodGroupSpec{

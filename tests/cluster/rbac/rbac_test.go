@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		return err
 	}, realcluster.Options{Name: "rbac"},
 		realcluster.Options{Name: "rbac-without-watchlist", WithoutControllers: true, FeatureGates: map[string]bool{"WatchList": false, "GenericWorkload": true},
-			RuntimeConfig: "scheduling.k8s.io/v1beta1=true"}) // of what is not served no list is asked
+			RuntimeConfig: realcluster.Release().ServesPodGroups()}) // of what is not served no list is asked
 }
 
 // kinds as /readyz names them.

@@ -190,7 +190,9 @@ func (cp *ControlPlane) prepareIdentities() error {
 		Host: cp.Server, QPS: -1, UserAgent: "tests-cluster-witness",
 		TLSClientConfig: rest.TLSClientConfig{CAData: cp.CA.PEM, CertData: admin.Certificate, KeyData: admin.Key},
 	}
-	cp.Client, err = kubernetes.NewForConfig(cp.Admin)
+	witness := rest.CopyConfig(cp.Admin)
+	Release().speak(witness)
+	cp.Client, err = kubernetes.NewForConfig(witness)
 	return err
 }
 

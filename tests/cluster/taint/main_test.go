@@ -31,6 +31,9 @@ const (
 // The second serves no DeviceTaintRules, as clusters before 1.37; the third only v1beta2. Their schedulers know of no rules.
 var cluster, withoutRules, betaOnly *realcluster.ControlPlane
 
+// Of any release: 1.36 has no v1 of them.
+const noRulesServed = "resource.k8s.io/v1/devicetaintrules=false,resource.k8s.io/v1beta2/devicetaintrules=false,resource.k8s.io/v1alpha3/devicetaintrules=false"
+
 // Without its gate, the API server of 1.37.1 goes on serving the kind, and the scheduler ignores it.
 var noRules = map[string]bool{"DRADeviceTaintRules": false}
 
@@ -38,7 +41,7 @@ func TestMain(m *testing.M) {
 	realcluster.Main(m, func(planes []*realcluster.ControlPlane) error {
 		cluster, withoutRules, betaOnly = planes[0], planes[1], planes[2]
 		return dhc.InstallOn(planes)
-	}, realcluster.Options{Name: "taints"}, realcluster.Options{Name: "without-rules", RuntimeConfig: "resource.k8s.io/v1/devicetaintrules=false", ControllerGates: noRules},
+	}, realcluster.Options{Name: "taints"}, realcluster.Options{Name: "without-rules", RuntimeConfig: noRulesServed, ControllerGates: noRules},
 		realcluster.Options{Name: "v1beta2-only", RuntimeConfig: "resource.k8s.io/v1/devicetaintrules=false,resource.k8s.io/v1beta2=true", ControllerGates: noRules})
 }
 
