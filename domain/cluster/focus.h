@@ -24,7 +24,7 @@ struct Focus {
   return focus == nullptr || focus->has(key);
 }
 
-/// Looks at the entries of a map by device that are in focus (null: at all), in their order.
+/// Looks at the entries of a map by device that are in focus (null: at all), in their order. `look` erases none.
 template <class Map, class Look>
 void for_each_in(const Focus* focus, Map& map, const Look& look) {
   if (focus == nullptr || focus->all) {
@@ -39,8 +39,8 @@ void for_each_in(const Focus* focus, Map& map, const Look& look) {
     if (at != map.end() && at->first < key) at = map.lower_bound(key);
     if (at == map.end()) return;
     if (at->first != key) continue;
-    const auto found = at++;  // which may be erased
-    look(found->first, found->second);
+    look(at->first, at->second);
+    ++at;
   }
 }
 

@@ -432,6 +432,7 @@ class World {
   void note_reporters(std::string_view node);
   [[nodiscard]] std::optional<Reporter> publisher_of(const DeviceKey& key) const;
   void follow_kept_taints(const Now& now);
+  [[nodiscard]] bool is_without_informer(const DeviceKey& key, const OpenIncident& incident) const;
   [[nodiscard]] bool has_forgotten(const DeviceKey& key, const OpenIncident& incident) const;
   /// Also one that began before the node was made anew.
   [[nodiscard]] bool has_reported_incident(const DeviceKey& key) const;

@@ -130,10 +130,15 @@ std::vector<ServingRelease> World::releases_of(const DeviceKey& key) const {
   return releases;
 }
 
+/// A pod that its plugin asks was there when the device was called bad, and is there no more.
+bool World::is_without_informer(const DeviceKey& key, const OpenIncident& incident) const {
+  return incident.informed && !incident.word.taken_back_at && !has_informer(key);
+}
+
 bool World::has_forgotten(const DeviceKey& key, const OpenIncident& incident) const {
   if (incident.vouched_for) return false;
   if (incident.forgotten) return true;
-  if (incident.informed && !incident.word.taken_back_at && !has_informer(key)) return true;
+  if (is_without_informer(key, incident)) return true;
   const auto* host = node_under(key);
   if (host != nullptr && !incident.boot_id.empty() && !host->boot_id.empty() && host->boot_id != incident.boot_id) {
     return true;
@@ -202,15 +207,21 @@ bool World::is_passed_on(const DeviceKey& key) const {
 void World::look_at_standing(const DeviceKey& key, const Now& now) {
   const auto* state = tracker_.find(key);
   const bool is_bad = state != nullptr && state->has_source && state->health == k8s::Health::Unhealthy;
-  const auto reporter = is_bad && is_passed_on(key) ? reporter_of(key) : std::nullopt;
-  const auto word = reporter ? last_word(key, *state) : std::nullopt;
-  if (!word || !may_have_forgotten(*reporter, *word)) return (void)standing_.erase(key);
-  const Standing fresh{.start = reporter->start.value_or(reporter->began), .since = now.mono};
+  const bool may_speak = is_bad && is_passed_on(key);
+  const auto reporter = may_speak ? reporter_of(key) : std::nullopt;
+  const auto word = may_speak ? last_word(key, *state) : std::nullopt;
+  const bool has_begun = reporter && word && may_have_forgotten(*reporter, *word);
+  // Of one that went while no controller watched nothing tells when: now it is gone.
+  const auto* incident = reported_incident(key);
+  const bool has_lost = word && incident != nullptr && is_without_informer(key, *incident);
+  if (!has_begun && !has_lost) return (void)standing_.erase(key);
+  const auto start = has_begun ? reporter->start.value_or(reporter->began) : word->called_bad_at;
+  const Standing fresh{.start = start, .since = now.mono};
   auto& standing = standing_.try_emplace(key, fresh).first->second;
   if (standing.start != fresh.start) standing = fresh;
   // What has not been heard of since may have changed.
   if (!is_heard_since({k8s::Kind::Pod, k8s::Kind::Node}, standing.since + kOwnWord)) return;
-  const auto spoke = std::max(reporter->began, word->called_bad_at) + Seconds(1);
+  const auto spoke = has_begun ? std::max(reporter->began, word->called_bad_at) + Seconds(1) : now.wall;
   tracker_.note_called_bad(key, {.mono = now.mono, .wall = spoke}, node_under(key)->boot_id);
   standing_.erase(key);
 }

@@ -159,10 +159,10 @@ void IncidentStore::charge(std::vector<EvictionCharge> charges, const std::set<s
     touched_pods_.insert(charge.pod_uid);
     caps_.charge(std::move(charge));
   }
-  for (auto size = size_of_caps(caps_); size > kCapsLimit;) {
+  for (CapsSize size(caps_); size.bytes() > kCapsLimit;) {
     const auto* gives_way = caps_.first_to_give_way(going, requests, now);
     if (gives_way == nullptr) break;
-    size -= size_of(*gives_way);
+    size.drop(*gives_way);
     const auto uid = gives_way->pod_uid;
     touched_pods_.insert(uid);
     caps_.drop(uid);

@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <ranges>
-#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -87,6 +86,27 @@ void write_charges(JsonWriter& json, const CapBook& book) {
   }
 }
 
+/// What a charge takes; one that has not counted leaves its device behind when it has.
+std::size_t size_of(const EvictionCharge& charge) {
+  const auto& key = charge.key;
+  const auto node = charge.node == key.place.view() ? 0 : charge.node.size();
+  auto size = kAroundCharge + charge.pod_uid.size() + key.place.size() + key.device.size() + charge.loser.size() +
+              charge.workload.size() + node + (charge.half_since ? kAroundTime : 0) +
+              (charge.gang.empty() ? 0 : kAroundGang + charge.gang.size());
+  if (!charge.counted) size += kAroundPlace + key.place.size() + node + kAroundDevice + key.device.size();
+  const DeviceKey* before = nullptr;
+  for (const auto& other : charge.may_be | std::views::take(kMostCandidates)) {
+    const bool same_place = before != nullptr && before->scope == other.scope && before->place == other.place;
+    size +=
+        kAroundDevice + other.device.size() + (same_place ? 0 : kAroundPlace + other.scope.size() + other.place.size());
+    before = &other;
+  }
+  return size;
+}
+
+/// Of those that are written together; and of the devices that they leave behind.
+std::size_t size_of_group(const EvictionCharge& charge) { return 2 * (kAroundGroup + charge.key.scope.size()); }
+
 using Times = std::vector<std::pair<SharedText, WallTime>>;
 
 void write_times(JsonWriter& json, std::string_view name, const Times& times) {
@@ -97,7 +117,8 @@ void write_times(JsonWriter& json, std::string_view name, const Times& times) {
 
 /// The devices of one driver or resource in one entry: for each place a name and a time each.
 void write_out(JsonWriter& json, const CapBook& book, bool with_tainted) {
-  using Places = std::map<std::pair<std::string_view, std::string_view>, std::pair<Times, Times>>;  // and their nodes
+  using PlaceAndNode = std::pair<std::string_view, std::string_view>;
+  using Places = std::map<PlaceAndNode, std::pair<Times, Times>>;
   std::map<std::pair<DeviceKey::Source, std::string_view>, Places> scopes;
   for (const auto& [key, out] : book.out()) {
     if (!out.evicted && !with_tainted) continue;
@@ -249,8 +270,8 @@ bool read_charge(const Json& entry, CapBook& book) {
   return true;
 }
 
-/// Those of one entry that have in common what stands in it: `member` says of each what is its own, and `take` takes
-/// each as an entry of its own. Earlier versions wrote no others.
+/// Entries that have in common what stands in `entry`: `members` are what each has of its own, and `take` is given each
+/// as a whole, as earlier versions wrote it.
 template <class Members, class Take>
 bool read_apart(const Json& entry, const Members& members, const Take& take) {
   bool all = true;
@@ -341,42 +362,41 @@ std::string caps_text(const CapBook& book, std::size_t limit) {
   return text;
 }
 
-std::size_t size_of(const EvictionCharge& charge) {
-  const auto& key = charge.key;
-  auto size = kAroundCharge + charge.pod_uid.size() + key.place.size() + key.device.size() + charge.loser.size() +
-              charge.workload.size() + (charge.node == key.place.view() ? 0 : charge.node.size()) +
-              (charge.half_since ? kAroundTime : 0) + (charge.gang.empty() ? 0 : kAroundGang + charge.gang.size());
-  const DeviceKey* before = nullptr;
-  for (const auto& other : charge.may_be | std::views::take(kMostCandidates)) {
-    const bool same_place = before != nullptr && before->scope == other.scope && before->place == other.place;
-    size +=
-        kAroundDevice + other.device.size() + (same_place ? 0 : kAroundPlace + other.scope.size() + other.place.size());
-    before = &other;
-  }
-  return size;
+CapsSize::Group CapsSize::group_of(const EvictionCharge& charge) {
+  return {charge.key.source, charge.key.scope, std::chrono::floor<Seconds>(charge.at)};
 }
 
-std::size_t size_of_group(const EvictionCharge& charge) { return kAroundGroup + charge.key.scope.size(); }
-
-std::size_t size_of_caps(const CapBook& book) {
-  std::size_t size = kAroundAll;
-  std::set<decltype(group_of({}))> groups;
-  for (const auto& [uid, charge] : book.charges()) {
-    size += size_of(charge);
-    if (groups.insert(group_of(charge)).second) size += size_of_group(charge);
-  }
+CapsSize::CapsSize(const CapBook& book) : bytes_(kAroundAll) {
+  for (const auto& [uid, charge] : book.charges()) add(charge);
   const DeviceKey* before = nullptr;
+  std::string_view node;
   for (const auto& [key, out] : book.out()) {
     if (!out.evicted) continue;
     const bool same_scope = before != nullptr && before->source == key.source && before->scope == key.scope;
-    const bool same_place = same_scope && before->place == key.place;
-    size += kAroundDevice + key.device.size();
-    if (!same_scope) size += kAroundGroup + key.scope.size();
-    if (!same_place) size += kAroundPlace + key.place.size() + (out.node == key.place.view() ? 0 : out.node.size());
+    const bool same_place = same_scope && before->place == key.place && node == out.node;
+    if (!same_scope) bytes_ += kAroundGroup + key.scope.size();
+    bytes_ += kAroundDevice + key.device.size();
+    if (!same_place) bytes_ += kAroundPlace + key.place.size() + (out.node == key.place.view() ? 0 : out.node.size());
     before = &key;
+    node = out.node;
   }
-  return size;
 }
+
+void CapsSize::add(const EvictionCharge& charge) {
+  bytes_ += size_of(charge);
+  if (++groups_[group_of(charge)] == 1) bytes_ += size_of_group(charge);
+}
+
+void CapsSize::drop(const EvictionCharge& charge) {
+  const auto group = groups_.find(group_of(charge));
+  if (group == groups_.end()) return;
+  bytes_ -= size_of(charge);
+  if (--group->second > 0) return;
+  bytes_ -= size_of_group(charge);
+  groups_.erase(group);
+}
+
+std::size_t size_of_caps(const CapBook& book) { return CapsSize(book).bytes(); }
 
 CapBook read_caps(const nlohmann::ordered_json& json, std::size_t& bad) {
   CapBook book;

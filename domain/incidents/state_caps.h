@@ -1,6 +1,8 @@
 #pragma once
 #include <cstddef>
+#include <map>
 #include <string>
+#include <tuple>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -16,11 +18,26 @@ inline constexpr std::size_t kCapsLimit = 320UL * 1024;
 /// evictions become one. Charges and devices from which pods were evicted are always there.
 [[nodiscard]] std::string caps_text(const CapBook& book, std::size_t limit = kCapsLimit);
 
-/// Bytes that a charge takes there, generously; what the charges of one driver or resource and one second take once;
-/// and all that is always there, with what goes around it.
-[[nodiscard]] std::size_t size_of(const EvictionCharge& charge);
-[[nodiscard]] std::size_t size_of_group(const EvictionCharge& charge);
+/// Bytes that what is always there takes, generously; and, of a charge that has not counted, what its device will take
+/// once it has.
 [[nodiscard]] std::size_t size_of_caps(const CapBook& book);
+
+/// The same as charges come and go.
+class CapsSize {
+ public:
+  explicit CapsSize(const CapBook& book);
+  void add(const EvictionCharge& charge);
+  /// One of those that are there.
+  void drop(const EvictionCharge& charge);
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  using Group = std::tuple<DeviceKey::Source, SharedText, WallTime>;
+  [[nodiscard]] static Group group_of(const EvictionCharge& charge);
+
+  std::size_t bytes_ = 0;
+  std::map<Group, std::size_t> groups_;  // of charges that are written together, and how many
+};
 
 /// Reads such a section; `bad` counts the entries that are none of ours.
 [[nodiscard]] CapBook read_caps(const nlohmann::ordered_json& json, std::size_t& bad);

@@ -1,7 +1,6 @@
 #include "reconcilers/eviction/charging.h"
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -83,25 +82,20 @@ std::optional<HoldReason> Charging::has_no_place(const EvictionCharge& charge) {
         .message = fmt::format("{} evictions are recorded at a time: others come first", CapBook::kMostCharges),
         .until = {}};
   }
-  if (!bytes_) {
-    bytes_ = size_of_caps(input_.incidents.caps());
+  if (!size_) {
+    size_.emplace(input_.incidents.caps());
     for (const auto& [uid, known] : input_.incidents.caps().charges()) {
-      if (may_give_way(known, input_.requests, input_.now)) *bytes_ -= size_of(known);
+      if (may_give_way(known, input_.requests, input_.now)) size_->drop(known);
     }
   }
-  // What is charged in one turn is written in one group for each driver or resource.
-  const auto is_in_its_group = [&](const EvictionCharge& one) {
-    return one.key.scope == charge.key.scope && one.key.source == charge.key.source;
-  };
-  const bool is_first = std::ranges::none_of(charges_ | std::views::reverse, is_in_its_group);
-  const auto more = size_of(charge) + (is_first ? size_of_group(charge) : 0);
-  if (*bytes_ + more > kCapsLimit) {
+  size_->add(charge);
+  if (size_->bytes() > kCapsLimit) {
+    size_->drop(charge);
     return HoldReason{.reason = Reason::CapReached,
                       .message = fmt::format("ConfigMap {} has no room left for what is out of service on our account",
                                              kIncidentsName),
                       .until = {}};
   }
-  *bytes_ += more;
   ++*places_taken_;
   return std::nullopt;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "domain/incidents/state_caps.h"
 #include "reconcilers/eviction/limits.h"
 #include "reconcilers/shared/plan_input.h"
 
@@ -41,7 +42,7 @@ class Charging {
   const PlanInput& input_;
   std::map<std::string, DeviceKey> goes_for_;  // of pods that have come here, in this turn
   std::set<std::string> charged_;              // in this turn
-  std::optional<std::size_t> bytes_;           // of what counts against the caps
+  std::optional<CapsSize> size_;               // of what counts against the caps
   std::optional<std::size_t> places_taken_;    // of CapBook::kMostCharges
   std::vector<EvictionCharge> charges_;
 };

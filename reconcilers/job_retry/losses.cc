@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "domain/cluster/disruption.h"
 #include "domain/contract/names.h"
 #include "domain/findings/pauses.h"
 #include "domain/limits/write_keys.h"
@@ -75,8 +76,13 @@ class Losses {
     const auto& uid = finding.ending->pod.meta.uid;
     const auto failed_at = failed_by_pods_at(record.job);
     if (!failed_at || record.credits.find(uid) != nullptr || record.removed.contains(uid)) return false;
-    const auto apart = input_.world.ours(*failed_at) - finding.ending->at.wall;
-    return apart < kAtOnce && apart > -kAtOnce;
+    const auto is_then = [&](WallTime ended) {
+      const auto apart = input_.world.ours(*failed_at) - ended;
+      return apart < kAtOnce && apart > -kAtOnce;
+    };
+    const auto& pod = finding.ending->pod;
+    // Most Jobs count a pod that is deleted at once, however long its program takes to end.
+    return is_then(finding.ending->at.wall) || (pod.meta.deletion && is_then(input_.world.ours(asked_to_end_at(pod))));
   }
 
   void say(const Finding& finding, Reason what) {

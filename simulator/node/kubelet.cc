@@ -299,9 +299,24 @@ void register_plugins(State& state, Machine& machine) {
 
 }  // namespace
 
+namespace {
+
+/// What the kubelet says of a pod that it knows.
+void write_status_of(State& state, const Json& pod, const std::function<void(Json&)>& change) {
+  const auto machine = state.machines.find(text(pod, {"spec", "nodeName"}));
+  const auto uid = uid_of(pod);
+  if (machine != state.machines.end()) {
+    if (const auto known = machine->second.pods.find(uid); known != machine->second.pods.end())
+      return write_status(state, known->second, change);
+  }
+  state.store.edit(Res::Pods, {ns_of(pod), name_of(pod)}, change);
+}
+
+}  // namespace
+
 void restart_containers(State& state, const Json& pod) {
   const auto now = state.store.time_text();
-  state.store.edit(Res::Pods, {ns_of(pod), name_of(pod)}, [&](Json& changed) {
+  write_status_of(state, pod, [&](Json& changed) {
     for (auto& container : changed["status"]["containerStatuses"]) {
       const auto began = text(container, {"state", "running", "startedAt"});
       container["restartCount"] = number(container, {"restartCount"}) + 1;
@@ -321,7 +336,7 @@ void end_containers(State& state, const Json& pod, int exit_code) {
                         {"reason", exit_code == 0 ? "Completed" : "Error"},
                         {"startedAt", text(pod, {"status", "startTime"})},
                         {"finishedAt", now}}}};
-  state.store.edit(Res::Pods, {ns_of(pod), name_of(pod)}, [&](Json& changed) {
+  write_status_of(state, pod, [&](Json& changed) {
     auto& status = changed["status"];
     if (restarts) {
       // The same container in the same pod keeps its devices. **Source:** kubelet devicesToAllocate.

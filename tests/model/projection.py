@@ -347,7 +347,7 @@ class Projection:
                 for one in self.followers:
                     one.cut("the state was lost")
             return
-        pods = [pod for group in caps.get("charges", ()) for pod in group["pods"].items()]
+        pods = [pod for group in caps.get("charges", ()) for pod in group.get("pods", {group.get("pod"): group}).items()]
         charges = {pod: COUNTED if charge.get("counted") else CHARGED for pod, charge in pods}
         total = sum(count["count"] for count in caps.get("evictions", ()))
         settled = [pod for pod, state in self.charges.items() if state == CHARGED and charges.get(pod) != CHARGED]

@@ -147,6 +147,19 @@ TEST_CASE("an exporter that goes while no controller watches is missed by the ne
   }
 }
 
+TEST_CASE("a plugin that goes on to call the device bad after its exporter went unseen speaks for itself") {
+  ExporterWorld world;
+  world.hold(k8s::Kind::Pod, true);
+  world.delete_exporter();
+  world.run_for(1min);
+  world.restart_controller();
+  world.run_for(10min);
+  REQUIRE(world.health("p-0") == "Unhealthy");
+  world.report("Healthy");
+  world.run_for(1min);
+  CHECK(world.conditions("p-0") == Words{"True", "False"});
+}
+
 TEST_CASE(
     "a Healthy that was believed while the exporter ran stays believed when it goes while no controller watches") {
   ExporterWorld world;

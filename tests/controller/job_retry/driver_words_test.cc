@@ -146,6 +146,32 @@ TEST_CASE("What a NoExecute takes from a Job is given back up to maxPerJob, once
   CHECK(stage.job().backoff_limit == 3);
 }
 
+TEST_CASE("A Job that fails as a NoExecute takes its pod has died of the device, however long the pod takes to end") {
+  auto stage = silent_device();
+  stage.report("train-0", Health::Unhealthy, "Xid 79");
+  stage.run_for(Seconds(2));
+  auto& pod = stage.pod_named("train-0");
+  pod.conditions.push_back({.type = "DisruptionTarget", .status = "True", .reason = kByTaint});
+  pod.meta.deletion = stage.now().wall + Seconds(120);
+  pod.meta.deletion_grace_seconds = 120;
+  stage.upsert_pod("train-0");
+  bool is_by_it = true;
+  SUBCASE("at once") {}
+  SUBCASE("not where it had failed long before") {
+    stage.run_for(Seconds(1));
+    is_by_it = false;
+  }
+  stage.job().conditions.push_back({.type = "FailureTarget",
+                                    .status = "True",
+                                    .reason = "BackoffLimitExceeded",
+                                    .last_transition = stage.now().wall - (is_by_it ? Seconds(0) : Seconds(100))});
+  stage.upsert_job("train");
+  stage.run_for(Seconds(120));
+  stage.end_pod("train-0", PodPhase::Failed);
+  stage.run_for(Seconds(2));
+  CHECK((stage.verdict("train", Reason::JobDiedOfDevice) != nullptr) == is_by_it);
+}
+
 TEST_CASE("A pod that is deleted for a device of no plugin has not died of its plugin's device") {
   JobStage stage;
   stage.add_pod(0);
@@ -157,7 +183,8 @@ TEST_CASE("A pod that is deleted for a device of no plugin has not died of its p
   CHECK(stage.verdict("train", Reason::DiedOfDevice) == nullptr);
 }
 
-TEST_CASE("A pod that a NoExecute takes while no controller runs gets its Job what it would have got with one") {
+TEST_CASE(
+    "A pod that a NoExecute took, and that is still there, gets its Job what it would have got with a controller") {
   auto stage = silent_device();
   stage.whole_policy().own_namespace = "dhc";
   stage.send_policy();

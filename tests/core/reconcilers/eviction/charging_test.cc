@@ -40,10 +40,12 @@ struct FullBook {
                           .key = DeviceKey::plugin("node-b", "example.com/gpu", "GPU-0"),
                           .node = std::string(1000, 'n'),
                           .at = kStart - minutes(age)};
+    charge.counted = counted;
+    CapsSize size(book);
     for (int i = 0;; ++i) {
       charge.pod_uid = fmt::format("other-{}", i);
-      if (size_of_caps(book) + size_of(charge) > kCapsLimit) break;
-      charge.counted = counted;
+      size.add(charge);
+      if (size.bytes() > kCapsLimit) break;
       book.charge(charge);
     }
     incidents.load({}, {}, book);
