@@ -14,8 +14,8 @@ std::unexpected<HoldReason> refuse(Reason reason, std::string message) {
 
 bool is_pod(const k8s::ClaimConsumer& consumer) { return consumer.resource == "pods" && consumer.api_group.empty(); }
 
-/// It reserves the claim for those of its pods that name it. **Source:** device-taint-eviction of 1.37.1 asks each pod
-/// of the group for the claims that it names (gate DRAWorkloadResourceClaims).
+/// It reserves the claim for those of its pods that name it, and for itself: the claim keeps its device when none of
+/// them is left. **Source:** seen on 1.37.1 (gate DRAWorkloadResourceClaims).
 bool is_pod_group(const k8s::ClaimConsumer& consumer) {
   return consumer.resource == "podgroups" && consumer.api_group == "scheduling.k8s.io";
 }
@@ -44,6 +44,11 @@ std::expected<Unit, HoldReason> unit_of_claim(const AffectedPod& affected, const
   const auto& held_device = *affected.held_device;
   const auto* claim = input.world.claim(held_device.claim);
   if (claim == nullptr) return refuse(Reason::SharedClaim, "claim " + held_device.claim + " is not known");
+  if (const auto group = std::ranges::find_if(claim->reserved_for, is_pod_group); group != claim->reserved_for.end()) {
+    return refuse(Reason::SharedClaim, "claim " + held_device.claim + " is reserved for PodGroup " + group->name +
+                                           ", which keeps it, with the device, when all its pods are gone: no "
+                                           "eviction moves them; delete the PodGroup and its pods");
+  }
   if (!affected.policy->evict->shared_claims_together) {
     return refuse(Reason::SharedClaim, "claim " + held_device.claim +
                                            " is not the pod's own: a new pod that names it gets the same device; "
@@ -58,7 +63,7 @@ std::expected<Unit, HoldReason> unit_of_claim(const AffectedPod& affected, const
                       " were evicted together and it is still allocated to this device: not evicted again");
   }
   for (const auto& consumer : claim->reserved_for) {
-    if (!is_pod(consumer) && !is_pod_group(consumer)) {
+    if (!is_pod(consumer)) {
       return refuse(Reason::SharedClaim,
                     "claim " + held_device.claim + " is reserved for " + consumer.resource + " " + consumer.name);
     }

@@ -9,8 +9,8 @@
 namespace dhc {
 
 /// Asks the server once for every verb that we need, and logs one line for each that is missing. Only for people: what
-/// is forbidden is found out by doing it, too. False if the server could not be asked, which is not logged here. Blocks
-/// for 5 s at most.
+/// is forbidden is found out by doing it, too. False if not all could be asked; a line says so if a minute, for which
+/// it blocks at most, was not enough.
 [[nodiscard]] bool check_access(const std::vector<NeededVerb>& verbs, const k8s::Client& client, Log& log,
                                 const std::stop_token& stop);
 

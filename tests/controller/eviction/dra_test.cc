@@ -182,11 +182,12 @@ TEST_CASE("A shared claim is emptied once for each allocation, then it is pinned
   CHECK(stage.reasons("c") == "ClaimStillPinned");
 }
 
-TEST_CASE("A claim that is reserved for a PodGroup is held by the pods that name it, and go together") {
-  for (const bool one_is_healthy : {false, true}) {
-    CAPTURE(one_is_healthy);
+TEST_CASE("Of a claim that is reserved for a PodGroup nobody is evicted: the group keeps it") {
+  for (const bool together : {false, true}) {
+    CAPTURE(together);
     auto stage = shared_claim();
-    stage.policy().evict->shared_claims_together = true;
+    stage.policy().evict->shared_claims_together = together;
+    stage.policy().evict->groups_together = together;
     stage.send_policy();
     for (const auto* name : {"a", "b"}) {
       stage.pod_named(name).pod_group = "workers";
@@ -196,12 +197,14 @@ TEST_CASE("A claim that is reserved for a PodGroup is held by the pods that name
     auto& claim = stage.claim("both", {"gpu-0"});
     claim.reserved_for = {{"scheduling.k8s.io", "podgroups", "workers", "uid-workers"}};
     stage.upsert_claim("both");
-    // Of the same group, and it does not name the claim.
-    stage.pod({.name = "c", .owner = "Job/train"}).pod_group = "workers";
-    stage.upsert_pod("c");
-    if (one_is_healthy) stage.report("b", Health::Healthy);
-    const auto gone = stage.run_for(minutes(2));
-    CHECK(gone == (one_is_healthy ? Names{} : Names{"a", "b"}));
+    CHECK(stage.run_for(minutes(2)).empty());
+    REQUIRE(stage.verdict("a", Reason::SharedClaim) != nullptr);
+    CHECK(
+        stage.verdict("a", Reason::SharedClaim)->message.contains("is reserved for PodGroup workers, which keeps it"));
+    // It has gone, and the pods are told by their own names.
+    claim.reserved_for = {{"", "pods", "a", "uid-a"}, {"", "pods", "b", "uid-b"}};
+    stage.upsert_claim("both");
+    CHECK(stage.run_for(minutes(2)) == (together ? Names{"a", "b"} : Names{}));
   }
 }
 
