@@ -6,8 +6,6 @@
 namespace dhc {
 
 namespace {
-// Nobody waits for it but whoever reads the log.
-constexpr Seconds kPatience{60};
 constexpr Seconds kOneAnswer{2};
 
 k8s::Request quick(k8s::Request request) {
@@ -17,8 +15,8 @@ k8s::Request quick(k8s::Request request) {
 }  // namespace
 
 bool check_access(const std::vector<NeededVerb>& verbs, const k8s::Client& client, Log& log,
-                  const std::stop_token& stop) {
-  const MonoTime deadline = mono_now() + kPatience;
+                  const std::stop_token& stop, Millis patience) {
+  const MonoTime deadline = mono_now() + patience;
   std::size_t unanswered = 0;
   std::size_t asked = 0;
   for (const auto& needed : verbs) {

@@ -1,9 +1,11 @@
 #pragma once
+#include <chrono>
 #include <stop_token>
 #include <vector>
 
 #include "app/access_review.h"
 #include "app/log.h"
+#include "base/now.h"
 #include "k8s-client/client.h"
 
 namespace dhc {
@@ -12,7 +14,7 @@ namespace dhc {
 /// is forbidden is found out by doing it, too. False if not all could be asked; a line says so if a minute, for which
 /// it blocks at most, was not enough.
 [[nodiscard]] bool check_access(const std::vector<NeededVerb>& verbs, const k8s::Client& client, Log& log,
-                                const std::stop_token& stop);
+                                const std::stop_token& stop, Millis patience = std::chrono::minutes(1));
 
 /// Asks the server for its version, and warns where its kubelets report nothing by default, and, where we may act, of
 /// what is known to be wrong with DeviceTaintRules in it. Nothing is said of a server that does not answer. Blocks for

@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "app/access_check.h"
 #include "tests/support/core/fixtures.h"
 #include "tests/support/shell/loopback.h"
 #include "tests/support/shell/no_credentials.h"
@@ -48,6 +49,23 @@ std::shared_ptr<Policy> handing_over(const std::string& kind) {
 }
 
 }  // namespace
+
+TEST_CASE("a check of permissions that a slow server does not let end says what is left") {
+  Loopback loopback(answer);
+  const k8s::Client client(std::move(loopback.transport), std::make_shared<NoCredentials>(), "test");
+  std::string said;
+  Log log(LogFormat::Text, LogLevel::Warn, [&](std::string_view line) { said += line; });
+  const std::vector<NeededVerb> verbs = {{"", "pods", "", "get", "watch", "", ""}};
+  SUBCASE("in time") {
+    CHECK(check_access(verbs, client, log, {}));
+    CHECK(said.empty());
+  }
+  SUBCASE("not in time") {
+    CHECK_FALSE(check_access(verbs, client, log, {}, Millis(0)));
+    CHECK(said.contains("permissions are not all checked"));
+    CHECK(said.contains("pods"));
+  }
+}
 
 TEST_CASE("what a configuration's hand-over may not do is said when it comes into force, and once") {
   Loopback loopback(answer);
