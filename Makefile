@@ -66,7 +66,7 @@ quiet: ## A real control plane where nothing happens for half an hour: make quie
 	cd tests/cluster && go run ./cmd/prepare && DHC_QUIET=$(or $(QUIET),30m) go test -v -count=1 -timeout 60m -run TestAQuietCluster ./view
 
 .PHONY: test-k8s
-test-k8s: ## The same stories, and those of Jobs, on an older Kubernetes: make test-k8s K8S=1.36 (or 1.35)
+test-k8s: ## The same stories, and those of Jobs, owners, taints and roles, on an older Kubernetes: make test-k8s K8S=1.36 (or 1.35)
 	$(install) cluster engine
 	@DHC_K8S=$(K8S) scripts/test.py older
 

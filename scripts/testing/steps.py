@@ -313,7 +313,7 @@ def suites(steps: list[Step]) -> dict[str, tuple[str, ...]]:
         "cluster": tuple(name for name in every_story if name not in of_nodes),
         # What the Deployment needs of a node is the same in every release.
         "node": of_nodes if not os.environ.get("DHC_K8S") else of_nodes[:2],
-        "older": (*of_nodes[:2], "job stories", "stories joblag"),
+        "older": (*of_nodes[:2], "job stories", *(f"stories {package}" for package in ("joblag", "owners", "rbac", "taint"))),
         "packaging": ("packaging",),
         "peer": ("peer",),
         "page": ("page",),
