@@ -7,6 +7,7 @@
 #include "base/wake.h"
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
+#include "domain/incidents/card_memory.h"
 #include "domain/incidents/incident_turn.h"
 #include "domain/incidents/seen_taints.h"
 
@@ -96,7 +97,9 @@ void IncidentTurn::look_at(DeviceRecord& record) {
                                .card_removals = incidents_.card_removals_,
                                .now = now_};
   const auto let_go = record.ours.let_go.size();
+  const bool was_vouched_for = record.is_acknowledged();
   if (look_at_taint(record, seen_taints)) changed();
+  if (record.is_open() && record.is_acknowledged() && !was_vouched_for) pay_card(record);
   // The rule of a device that was let go is removed by us: the process after us must not make it again.
   if (record.ours.let_go.size() != let_go) record.ours.noted_by = incidents_.revision_;
   await_word(record);
@@ -116,6 +119,27 @@ void IncidentTurn::look_at(DeviceRecord& record) {
   const auto recovery = recovery_of(record, rules_of(record, seen_.policy), now_);
   if (recovery.over) return close(record, recovery);
   if (recovery.at) wake(*recovery.at);
+}
+
+/// Who vouches for a device vouches for its card: what its other devices have added would quarantine it at the next
+/// fault. An incident of theirs that goes on is judged by itself.
+void IncidentTurn::pay_card(const DeviceRecord& record) {
+  const auto pay = [&](DeviceRecord& other) {
+    if (other.is_open() || (other.past.penalty == 0 && !other.past.is_lemon)) return false;
+    other.past.penalty = 0;
+    other.past.is_lemon = false;
+    changed();
+    return true;
+  };
+  for (const auto* other : others_of_card(incidents_, record, seen_.world, seen_.policy)) {
+    const auto found = incidents_.records_.find(other->key);
+    if (found != incidents_.records_.end() && &found->second == other) {
+      if (pay(found->second)) paid_.insert(other->key);
+      continue;
+    }
+    const auto gone = incidents_.departed_.find(identity_key(other->key, other->card.value));
+    if (gone != incidents_.departed_.end()) pay(gone->second);
+  }
 }
 
 /// A pod that holds the device for `healthyFor`, while nobody calls that bad, works on it.
@@ -402,23 +426,11 @@ void IncidentTurn::close(DeviceRecord& record, const Recovery& recovery) {
   record.ours.noted_by = incidents_.revision_;
 }
 
-/// The node was made anew under its name, and nothing says that the device is the same: undecided while its driver does
-/// not publish it.
+/// The node was made anew under its name, and nothing says that the device is the same.
 bool IncidentTurn::is_other_host(DeviceRecord& record) {
-  const bool is_dra = record.key.source == DeviceKey::Source::Dra;
-  if (!is_dra && names_hardware(record.key)) return false;
-  const auto* node = seen_.world.node_under(record.key);
-  auto& card = record.card;
-  if (node == nullptr || node->meta.uid == card.host_uid) return false;
-  if (is_dra && !card.host_uid.empty() && seen_.world.inventory().published(record.key) == nullptr) return false;
-  bool same = card.host_uid.empty() || names_hardware(record.key);
-  if (is_dra && !card.value.empty()) {
-    const auto identity = seen_.world.inventory().identity_of(record.key, card.attribute);
-    same = same || (identity && identity->value == card.value);
-  }
-  if (!same) return true;
-  set(card.host_uid, node->meta.uid);
-  return false;
+  const auto is_other = is_on_other_host(record, seen_.world);
+  if (is_other == false) set(record.card.host_uid, seen_.world.node_under(record.key)->meta.uid);
+  return is_other.value_or(false);
 }
 
 /// What was known of the place is of another device; only what we made there is still to be removed.

@@ -92,6 +92,17 @@ void IncidentTurn::forget() {
   for_each_record([&](const DeviceKey& key, const DeviceRecord& record) {
     if (forgettable(record)) forgotten.push_back(key);
   });
+  for (const auto& key : paid_) {
+    incidents_.touched_.insert(key);
+    const auto found = incidents_.records_.find(key);
+    // Time says nothing else of it, but while it is on probation: then this is not what it waits for.
+    if (is_in(seen_.focus, key) || found == incidents_.records_.end() || found->second.incident.probation_until())
+      continue;
+    incidents_.wakes_.erase(key);
+    looks_at_ = &key;
+    if (forgettable(found->second)) forgotten.push_back(key);
+  }
+  looks_at_ = nullptr;
   for (const auto& key : forgotten) incidents_.records_.erase(key);
   // No operator can acknowledge a card that is gone: its quarantine ends with its penalty.
   const auto count =

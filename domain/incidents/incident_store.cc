@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "domain/history/card_penalty.h"
+#include "domain/incidents/card_memory.h"
 #include "domain/incidents/incident_turn.h"
 #include "domain/incidents/state_caps.h"
 #include "domain/incidents/suspect_watch.h"
@@ -122,6 +124,12 @@ void IncidentStore::excuse(const std::vector<DeviceOnset>& onsets, const Suspect
   if (onsets.empty()) return;
   std::map<DeviceKey, std::set<WallTime>> by_card;
   for (const auto& onset : onsets) by_card[onset.card].insert(onset.named_at);
+  struct Excused {
+    DeviceRecord& record;
+    const std::set<WallTime>& blamed;
+    bool was_lemon = false;
+  };
+  std::vector<Excused> taken_back;
   for (auto& [key, record] : records_) {
     const auto found = by_card.find(world.card_of(key));
     if (found == by_card.end()) continue;
@@ -136,12 +144,22 @@ void IncidentStore::excuse(const std::vector<DeviceOnset>& onsets, const Suspect
     const bool is_held = state != nullptr && !state->holders.empty();
     if (facts != nullptr && is_held && !is_with_suspects(suspects, key, world)) continue;
     const auto* rules = rules_of(record, policy);
+    taken_back.push_back({.record = record, .blamed = blamed, .was_lemon = record.past.is_lemon});
     for (const auto at : excused)
       take_back_incident(record.past, rules == nullptr ? RecoverRules() : *rules, at, now.wall);
     touched_.insert(key);
     ++revision_;
-    if (facts == nullptr || !blamed.contains(named_at(*facts)) || (record.is_quarantined() && record.past.is_lemon))
-      continue;
+  }
+  for (auto& [record, blamed, was_lemon] : taken_back) {
+    auto& past = record.past;
+    const auto* known = rules_of(record, policy);
+    const auto rules = known == nullptr ? RecoverRules() : *known;
+    // What is left of its card may still be above the limit.
+    const auto others = pasts_of(others_of_card(*this, record, world, policy));
+    past.is_lemon =
+        past.is_lemon || (was_lemon && card_penalty(past, others, rules, now.wall) > rules.quarantine_above);
+    const auto* facts = record.incident.facts();
+    if (facts == nullptr || !blamed.contains(named_at(*facts)) || (record.is_quarantined() && past.is_lemon)) continue;
     // From here on the absence of our rule is our own doing, also for the process after us.
     record.ours.rule.take(MarkEvent::Meant);
     record.ours.noted_by = revision_;

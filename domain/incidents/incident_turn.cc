@@ -11,6 +11,8 @@
 #include "domain/cluster/node_departure.h"
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
+#include "domain/history/card_penalty.h"
+#include "domain/incidents/card_memory.h"
 #include "domain/incidents/node_case.h"
 #include "domain/incidents/suspect_watch.h"
 
@@ -362,6 +364,18 @@ IncidentTurn::Replicas IncidentTurn::take_past_of_replicas(DeviceRecord& record)
   return known;
 }
 
+/// A card that breaks by one of its devices after the other breaks as often as a device that does: what has just been
+/// counted of this one quarantines it where the card's devices together are above the limit. Of one fault that takes
+/// several of them the first is judged so: the others have not broken the card again.
+void IncidentTurn::judge_card(DeviceRecord& record, const Onset& onset) {
+  auto& past = record.past;
+  if (past.is_lemon || !record.key.is_device() || !taints(onset.policy, record.key, seen_.world)) return;
+  const auto others = pasts_of(others_of_card(incidents_, record, seen_.world, seen_.policy));
+  const auto& rules = onset.policy.recover;
+  if (others.empty() || is_fault_of_another(past, others, rules, now_.wall)) return;
+  past.is_lemon = card_penalty(past, others, rules, now_.wall) > rules.quarantine_above;
+}
+
 void IncidentTurn::begin(DeviceRecord& record, const Onset& onset) {
   const auto replicas = take_past_of_replicas(record);
   auto& past = record.past;
@@ -383,6 +397,7 @@ void IncidentTurn::begin(DeviceRecord& record, const Onset& onset) {
     past.incidents.push_back(
         {.at = now_.wall, .reason = printable_cut(onset.said, kReasonLimit), .without_penalty = without_penalty});
     if (past.incidents.size() > kHistory) past.incidents.pop_front();
+    if (!without_penalty) judge_card(record, onset);
   }
   IncidentFacts facts{.since = onset.since,
                       .opened_at = now_.wall,

@@ -65,6 +65,7 @@ class IncidentTurn {
   Replicas take_past_of_replicas(DeviceRecord& record);
   void open_rejecting(const DeviceKey& key, const RejectingNode& rejecting);
   void begin(DeviceRecord& record, const Onset& onset);
+  void judge_card(DeviceRecord& record, const Onset& onset);
   void choose_policy(DeviceRecord& record, const AffectedPod& affected);
   [[nodiscard]] DeviceRecord take_history(const DeviceKey& key, const DeviceIdentity& identity);
 
@@ -72,6 +73,7 @@ class IncidentTurn {
   void look_at(DeviceRecord& record);
   void look_at_trial(DeviceRecord& record);
   void await_word(const DeviceRecord& record);
+  void pay_card(const DeviceRecord& record);
   void look_at_policy(DeviceRecord& record);
   void remove_rule(OurMarks& ours);
   void hear(IncidentFacts& facts, EvidenceEvent event);
@@ -108,6 +110,7 @@ class IncidentTurn {
   std::set<DeviceKey> forgotten_;         // of them, those whose driver has begun anew, or come back without a word
   std::set<DeviceKey> tainted_;           // by their drivers, in words that some policy names
   std::map<DeviceKey, const AffectedPod*> speaking_;
+  std::set<DeviceKey> paid_;  // with another device of their card
   std::vector<DeviceRecord> replaced_;
   std::vector<DeviceRecord> rehosted_;
   const DeviceKey* looks_at_ = nullptr;  // whose wake it is

@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "domain/contract/our_taint.h"
 #include "domain/findings/pauses.h"
+#include "domain/incidents/card_memory.h"
 
 namespace dhc::status {
 
@@ -155,8 +156,9 @@ class Summary {
     }
     device.quarantined = past.is_lemon;
     device.incidents = past.count;
-    device.penalty = past.penalty;
-    device.penalty_at = past.penalty_at;
+    const auto card = penalty_of_card(input_.incidents, record, input_.world, input_.policy);
+    device.penalty = card.penalty;
+    device.penalty_at = card.at;
     for (const auto& one : past.incidents) device.history.push_back({.at = one.at, .said = one.reason});
   }
 

@@ -11,6 +11,7 @@
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
 #include "domain/findings/enforcement.h"
+#include "domain/incidents/card_memory.h"
 #include "domain/limits/write_keys.h"
 
 namespace dhc::taint {
@@ -230,8 +231,10 @@ class NodePlanner {
     }
     const auto* policy = policy_of(record, input_.policy);
     if (record.is_quarantined() && policy != nullptr && policy->taint) {
+      speech_.ask_again(record);  // so do those of its card's other devices
       say(record, Reason::Quarantined,
-          fmt::format("{} incidents: held until an operator writes the annotation {} on the node", record.past.count,
+          fmt::format("{} incidents{}: held until an operator writes the annotation {} on the node", record.past.count,
+                      with_card_words(input_.incidents, record, input_.world, input_.policy, input_.now.wall),
                       kAcknowledgeAnnotation));
     }
   }

@@ -9,6 +9,7 @@
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
 #include "domain/findings/enforcement.h"
+#include "domain/incidents/card_memory.h"
 #include "domain/limits/write_keys.h"
 #include "reconcilers/shared/card_taints.h"
 #include "reconcilers/taint/cards.h"
@@ -70,8 +71,10 @@ class RulePlanner {
       speech_.ask_again(record_);  // its penalty sinks all the time
       say(Reason::Quarantined,
           fmt::format(
-              "{} incidents, penalty {:.2f}: held until an operator writes the annotation {} on the rule or node",
-              record_.past.count, penalty_of(record_.past, policy_->recover, input_.now.wall), kAcknowledgeAnnotation));
+              "{} incidents, penalty {:.2f}{}: held until an operator writes the annotation {} on the rule or node",
+              record_.past.count, penalty_of(record_.past, policy_->recover, input_.now.wall),
+              with_card_words(input_.incidents, record_, input_.world, input_.policy, input_.now.wall),
+              kAcknowledgeAnnotation));
     }
     if (!record_.is_open() && record_.incident.was_tainted() && rule_ == nullptr) speech_.say_ended(record_);
   }

@@ -1,0 +1,84 @@
+// What a guilty workload did to several devices of one card is taken back from the card.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "domain/incidents/incident_store.h"
+
+namespace dhc::excused_card_test {
+
+namespace {
+
+using std::chrono::hours;
+
+const WallTime kNoon = std::chrono::sys_days(std::chrono::year(2026) / 11 / 20) + hours(12);
+const Now kNow = {.mono = MonoTime(hours(100)), .wall = kNoon + hours(3)};
+
+DeviceKey replica(int number) {
+  return DeviceKey::plugin("node-a", "example.com/gpu", "GPU-1::" + std::to_string(number));
+}
+
+/// Each of three devices of a card has broken, an hour after the one before; the last one is quarantined for that.
+IncidentStore broken_in_turn() {
+  std::vector<DeviceRecord> records;
+  for (int i = 0; i < 3; ++i) {
+    DeviceRecord record;
+    record.key = replica(i);
+    record.past.policy = "p";
+    record.past.incidents.push_back({.at = kNoon + hours(i), .reason = {}});
+    record.past.count = 1;
+    record.past.penalty = 1;
+    record.past.penalty_at = kNoon + hours(i);
+    if (i == 2) {
+      record.past.is_lemon = true;
+      IncidentFacts facts;
+      facts.since = facts.opened_at = kNoon + hours(i);
+      record.incident = Incident::going_on(std::move(facts), true, Acknowledged::No);
+    }
+    records.push_back(std::move(record));
+  }
+  IncidentStore store;
+  store.load(std::move(records), {});
+  return store;
+}
+
+/// After these were excused.
+DeviceRecord last_of(IncidentStore& store, const std::vector<int>& excused, double limit) {
+  Policy policy;
+  policy.policies.resize(1);
+  policy.policies.front().name = "p";
+  policy.policies.front().recover.half_life = hours(720);
+  policy.policies.front().recover.quarantine_above = limit;
+  std::vector<DeviceOnset> onsets;
+  for (const int number : excused) {
+    DeviceOnset onset;
+    onset.card = DeviceKey::plugin("node-a", "example.com/gpu", "GPU-1");
+    onset.at = onset.named_at = kNoon + hours(number);
+    onsets.push_back(std::move(onset));
+  }
+  store.excuse(onsets, Suspects(), World(), policy, kNow);
+  return *store.find(replica(2));
+}
+
+}  // namespace
+
+TEST_CASE("A card whose devices a guilty workload has broken in turn leaves quarantine") {
+  for (const auto& excused : {std::vector{0, 1, 2}, std::vector{2}}) {
+    auto store = broken_in_turn();
+    const auto last = last_of(store, excused, 2.5);
+    CHECK(last.incident.phase() == IncidentPhase::Probation);
+    CHECK(!last.past.is_lemon);
+    CHECK(last.past.penalty == doctest::Approx(0).epsilon(0.01));
+  }
+}
+
+TEST_CASE("What is left of a card that is above the limit without the guilty workload stays quarantined") {
+  auto store = broken_in_turn();
+  const auto last = last_of(store, {2}, 1.5);
+  CHECK(last.incident.phase() == IncidentPhase::Quarantined);
+  CHECK(last.past.is_lemon);
+}
+
+}  // namespace dhc::excused_card_test
