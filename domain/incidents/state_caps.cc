@@ -53,9 +53,9 @@ void write_candidates(JsonWriter& json, const std::vector<DeviceKey>& may_be) {
   });
 }
 
-/// What is written once for all charges that have it in common.
-auto group_of(const EvictionCharge& charge) {
-  return std::tuple(charge.key.source, charge.key.scope.view(), std::chrono::floor<Seconds>(charge.at));
+/// What is written once for all charges that have it in common: their times are written in whole seconds.
+std::tuple<DeviceKey::Source, SharedText, WallTime> group_of(const EvictionCharge& charge) {
+  return {charge.key.source, charge.key.scope, std::chrono::floor<Seconds>(charge.at)};
 }
 
 void write_charge(JsonWriter& json, const EvictionCharge& charge) {
@@ -76,9 +76,10 @@ void write_charges(JsonWriter& json, const CapBook& book) {
   for (const auto& [uid, charge] : book.charges()) groups[group_of(charge)].push_back(&charge);
   for (const auto& [group, charges] : groups) {
     json.begin_object();
-    json.member("source", to_string(std::get<DeviceKey::Source>(group)));
-    json.member("scope", charges.front()->key.scope);
-    json.member("at", charges.front()->at);
+    const auto& [source, scope, at] = group;
+    json.member("source", to_string(source));
+    json.member("scope", scope);
+    json.member("at", at);
     json.put_group("pods", [&] {
       for (const auto* charge : charges) json.put_group(charge->pod_uid, [&] { write_charge(json, *charge); });
     });
@@ -360,10 +361,6 @@ std::string caps_text(const CapBook& book, std::size_t limit) {
   if (text.size() > limit) text = text_with(book, {.with_tainted = false, .with_workloads = false});
   if (text.size() > limit) text = text_with(book, {.with_tainted = false, .with_workloads = false, .most_counts = 1});
   return text;
-}
-
-CapsSize::Group CapsSize::group_of(const EvictionCharge& charge) {
-  return {charge.key.source, charge.key.scope, std::chrono::floor<Seconds>(charge.at)};
 }
 
 CapsSize::CapsSize(const CapBook& book) : bytes_(kAroundAll) {

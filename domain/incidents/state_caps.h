@@ -33,7 +33,6 @@ class CapsSize {
 
  private:
   using Group = std::tuple<DeviceKey::Source, SharedText, WallTime>;
-  [[nodiscard]] static Group group_of(const EvictionCharge& charge);
 
   std::size_t bytes_ = 0;
   std::map<Group, std::size_t> groups_;  // of charges that are written together, and how many

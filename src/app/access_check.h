@@ -11,8 +11,8 @@
 namespace dhc {
 
 /// Asks the server once for every verb that we need, and logs one line for each that is missing. Only for people: what
-/// is forbidden is found out by doing it, too. False if not all could be asked; a line says so if a minute, for which
-/// it blocks at most, was not enough.
+/// is forbidden is found out by doing it, too. False if not all could be asked; a line says so if `patience` was not
+/// enough. Blocks for 2 s longer than that at most.
 [[nodiscard]] bool check_access(const std::vector<NeededVerb>& verbs, const k8s::Client& client, Log& log,
                                 const std::stop_token& stop, Millis patience = std::chrono::minutes(1));
 
