@@ -20,12 +20,16 @@ model=(spin gcc libc6-dev python3)
 # The image's build stage needs Python; its test a builder and engine without a daemon, and a Debian to build in.
 image=(python3 binutils)
 engine=(podman runc mmdebstrap binutils python3)
+# What becomes a part of the program, or makes it: the image's second build is the one on this machine, and only Debian's newest of all these, as in
+# the image, makes the same program.
+newest=("${build[@]}" libc6-dev libc6 libgcc-s1 libstdc++6 libstdc++-12-dev g++-12 binutils zlib1g)
 
 # The live page is looked at in a browser; without fonts it would measure boxes.
 page=(chromium fonts-dejavu-core python3)
 
 wanted=()
 go_wanted=false
+newest_wanted=false
 for group in "${@:-all}"; do
   case $group in
     build) wanted+=("${build[@]}") ;;
@@ -34,9 +38,9 @@ for group in "${@:-all}"; do
     cluster) wanted+=("${build[@]}" "${test[@]}" "${cluster[@]}"); go_wanted=true ;;
     model) wanted+=("${model[@]}") ;;
     image) wanted+=("${image[@]}") ;;
-    engine) wanted+=("${engine[@]}") ;;
+    engine) wanted+=("${engine[@]}"); newest_wanted=true ;;
     page) wanted+=("${page[@]}") ;;
-    all) wanted+=("${build[@]}" "${test[@]}" "${lint[@]}" "${cluster[@]}" "${model[@]}" "${engine[@]}" "${page[@]}"); go_wanted=true ;;
+    all) wanted+=("${build[@]}" "${test[@]}" "${lint[@]}" "${cluster[@]}" "${model[@]}" "${engine[@]}" "${page[@]}"); go_wanted=true; newest_wanted=true ;;
     *) echo "install-debian.sh: no group '$group': build, test, lint, cluster, model, image, engine, page or all" >&2; exit 2 ;;
   esac
 done
@@ -60,13 +64,18 @@ mapfile -t missing < <(comm -23 <(printf '%s\n' "${wanted[@]}") \
 if $go_wanted && ! go_is_new_enough; then
   missing+=(golang-1.23-go)
 fi
-[[ ${#missing[@]} -gt 0 ]] || exit 0
+# By the lists of packages that are here; where these are old, the image is built twice instead.
+outdated() { apt-get -s install --only-upgrade "${newest[@]}" 2>/dev/null | sed -n 's/^Inst \([^ ]*\) \[.*/\1/p'; }
+old=()
+if $newest_wanted && [[ ${#missing[@]} -eq 0 ]]; then
+  mapfile -t old < <(outdated)
+fi
+[[ ${#missing[@]} -gt 0 || ${#old[@]} -gt 0 ]] || exit 0
 
-echo "Installing Debian packages: ${missing[*]}"
 root=()
 if [[ $(id -u) -ne 0 ]]; then
   if ! command -v sudo >/dev/null; then
-    echo "install-debian.sh: not root and no sudo. As root: apt-get install --no-install-recommends ${missing[*]}" >&2
+    echo "install-debian.sh: not root and no sudo. As root: apt-get install --no-install-recommends ${missing[*]} ${old[*]}" >&2
     exit 1
   fi
   root=(sudo)
@@ -74,7 +83,10 @@ fi
 as_root() { "${root[@]}" "$@"; }
 apt() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@"; }
 
-apt update
+if [[ ${#missing[@]} -gt 0 ]]; then
+  echo "Installing Debian packages: ${missing[*]}"
+  apt update
+fi
 if [[ " ${missing[*]} " == *" golang-1.23-go "* ]]; then
   if ! apt-cache show golang-1.23-go >/dev/null 2>&1; then
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Codename: bookworm' 2>/dev/null | head -n 1)
@@ -89,7 +101,16 @@ if [[ " ${missing[*]} " == *" golang-1.23-go "* ]]; then
     apt update
   fi
 fi
-apt install -y --no-install-recommends "${missing[@]}" >/dev/null
+if [[ ${#missing[@]} -gt 0 ]]; then
+  apt install -y --no-install-recommends "${missing[@]}" >/dev/null
+fi
+if $newest_wanted; then
+  mapfile -t old < <(outdated)
+  if [[ ${#old[@]} -gt 0 ]]; then
+    echo "Upgrading Debian packages: ${old[*]}"
+    apt install -y --no-install-recommends --only-upgrade "${old[@]}" >/dev/null
+  fi
+fi
 
 if $go_wanted && ! go_is_new_enough; then
   echo "Linking /usr/local/bin/go to Go 1.23 (Debian keeps it out of the PATH)"

@@ -496,21 +496,30 @@ type Said struct {
 // Said asks for /verdicts: 200 with verdicts, 503 without.
 func (c *Controller) Said(t *testing.T) (code int, said Said) {
 	t.Helper()
-	code, text, err := get(c.detail + "/verdicts")
+	code, said, err := c.Ask()
 	fatal(t, err)
+	return code, said
+}
+
+// Ask is Said for who goes on without an answer: the end of a failed test, whose controller may have died of it.
+func (c *Controller) Ask() (code int, said Said, err error) {
+	code, text, err := get(c.detail + "/verdicts")
+	if err != nil {
+		return code, said, err
+	}
 	if c.isEarlier {
 		if err := json.Unmarshal([]byte(text), &said.Verdicts); err != nil {
-			t.Fatalf("/verdicts: %d %v: %s", code, err, text)
+			return code, said, fmt.Errorf("/verdicts: %d %w: %s", code, err, text)
 		}
-		return code, said
+		return code, said, nil
 	}
 	if err := json.Unmarshal([]byte(text), &said); err != nil {
-		t.Fatalf("/verdicts: %d %v: %s", code, err, text)
+		return code, said, fmt.Errorf("/verdicts: %d %w: %s", code, err, text)
 	}
 	if (code == http.StatusOK) != (said.Verdicts != nil) || (code == http.StatusServiceUnavailable) != (said.Message != "") {
-		t.Fatalf("/verdicts: %d %s", code, text)
+		return code, said, fmt.Errorf("/verdicts: %d %s", code, text)
 	}
-	return code, said
+	return code, said, nil
 }
 
 // Verdicts now held; none while this replica judges nothing.

@@ -75,9 +75,13 @@ func (r Run) explain(t *testing.T, namespace string) {
 			t.Logf("---- %s\n%s", what[0], text)
 		}
 	}
-	// Last: a controller that answers no more ends this.
+	_, said, err := r.Ask()
+	if err != nil { // it may have died of what failed
+		t.Logf("---- /verdicts: %v", err)
+		return
+	}
 	var verdicts strings.Builder
-	for _, v := range r.Verdicts(t) {
+	for _, v := range said.Verdicts {
 		if namespace == "" || v.Subject.Namespace == "" || v.Subject.Namespace == namespace {
 			fmt.Fprintf(&verdicts, "%s %s/%s %s: %s (%s)\n", v.Subject.Kind, v.Subject.Namespace, v.Subject.Name, v.Reason, v.Message, v.Device)
 		}

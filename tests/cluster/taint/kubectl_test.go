@@ -65,6 +65,7 @@ func TestAReaderSeesTheBadDeviceAndAnOperatorsAckEndsItsTaint(t *testing.T) {
 		t.Fatalf("ack ends with %d: %s%s", code, out, problem)
 	}
 	controller.AwaitVerdict(t, r.node.Name, "Acknowledged")
+	r.awaitNoRule(t, 20*time.Second) // the verdict is of the turn that asks for its removal
 	r.staysWithoutRule(t)
 	maps := cluster.Client.CoreV1().ConfigMaps(dhc.Namespace)
 	_, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: dhc.ConfigMap}}, metav1.CreateOptions{})

@@ -36,7 +36,8 @@ func awaitFirstIncidents(t *testing.T, run story.Run, rules ...resourcev1.Device
 	}
 }
 
-// record is what this version's state says of one device: how many incidents it has had, the phase of the last, and our rule.
+// record is what this version's state says of one device: how many incidents it has had, the phase of the last, and our rule. The driver's words come
+// with each: who has only found our rule knows none.
 type record struct {
 	incidents   int
 	phase, rule string
@@ -52,14 +53,18 @@ func awaitRemembered(t *testing.T, device string, wanted record) {
 		var state struct {
 			Devices []struct {
 				Source, Device string
-				Past           struct{ Incidents int }
-				Incident       struct{ Phase string }
-				Ours           struct{ Rule struct{ UID string } }
+				Past           struct {
+					Incidents int
+					History   []struct{ Reason string }
+				}
+				Incident struct{ Phase string }
+				Ours     struct{ Rule struct{ UID string } }
 			}
 		}
 		must(t, json.Unmarshal([]byte(stored.Data["incidents.json"]), &state))
 		for _, one := range state.Devices {
-			if one.Source == "dra" && one.Device == device && wanted == (record{one.Past.Incidents, one.Incident.Phase, one.Ours.Rule.UID}) {
+			said := len(one.Past.History) > 0 && one.Past.History[len(one.Past.History)-1].Reason == "Xid 79"
+			if one.Source == "dra" && one.Device == device && said && wanted == (record{one.Past.Incidents, one.Incident.Phase, one.Ours.Rule.UID}) {
 				return nil
 			}
 		}
