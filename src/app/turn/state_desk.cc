@@ -108,7 +108,11 @@ bool StateDesk::has_unread_earlier() const {
 bool StateDesk::see(std::optional<k8s::ConfigMap> map, IncidentStore& incidents, const Now& now, bool went_back) {
   // Whoever deletes it wants the past forgotten, also where only the next list shows it. Where the server's data went
   // back nobody has deleted it, and it is written again.
-  if (!map && seen_ && is_loaded_) went_back ? file_.saved.reset() : incidents.forget_past();
+  if (!map && seen_ && is_loaded_) {
+    went_back ? file_.saved.reset() : incidents.forget_past();
+    // 0.1.0's past is forgotten with it.
+    if (!went_back) is_import_unwritten_ = false;
+  }
   const bool news = map && (!seen_ || map->data != seen_->data);
   seen_ = std::move(map);
   file_.uid = seen_ ? seen_->meta.uid.str() : std::string();
@@ -166,6 +170,8 @@ void StateDesk::load(IncidentStore& incidents, const Now& now) {
   file_.since = now.wall;
   file_.damage.reset();
   file_.newer_version.reset();
+  // What a term before this one, or a standby, has taken over and nobody has written is to be taken over again.
+  if (std::exchange(is_import_unwritten_, false)) file_.imported.clear();
   if (!seen_ && !has_unread_earlier()) {
     // What was learned while it could not be read has never been written.
     if (incidents.revision() != 0) file_.saved.reset();
@@ -189,9 +195,9 @@ void StateDesk::load(IncidentStore& incidents, const Now& now) {
     return;
   }
   const auto imported = take_imported(content.sections);
-  // What was taken over and never written is to be taken over again.
   if (seen_) file_.imported = imported.value_or(std::string());
   const bool imports = has_unread_earlier();
+  is_import_unwritten_ = imports;
   if (imports) {
     // Of a state that cannot be read nobody knows what it had taken over: that may be old by now.
     const bool is_unsure = content.damage && !imported;
@@ -277,6 +283,7 @@ bool StateDesk::shows(const incident_state::WriteState& written) const {
 void StateDesk::note_saved(const incident_state::WriteState& written, const Now& now) {
   if (!is_current(written)) return;
   has_saved_ = true;
+  is_import_unwritten_ = false;
   if (!is_overwritten_) file_.saved = written.revision;
   file_.accepted = written.revision;
   file_.size = written.text.size();

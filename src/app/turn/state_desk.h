@@ -97,6 +97,7 @@ class StateDesk {
   std::optional<k8s::ConfigMap> seen_;     // as it was last seen
   bool knows_earlier_ = false;             // whether 0.1.0's exists is known
   std::optional<k8s::ConfigMap> earlier_;  // as it was last seen
+  bool is_import_unwritten_ = false;       // what of it was taken over is in no state of ours yet
   bool is_loaded_ = false;
   std::optional<MonoTime> awaited_since_;
   std::optional<incident_state::WriteState> sent_;  // what we have written last, or tried to

@@ -81,6 +81,46 @@ TEST_CASE("What 0.1.0 has written down is taken over before anything is decided,
   CHECK(stage.state_text().find(R"("imported":"uid-earlier/)") != std::string::npos);
 }
 
+TEST_CASE("What a standby has taken over of 0.1.0, and nobody has written, is taken over again when it leads") {
+  auto stage = upgraded_stage();
+  stage.report("train-1", k8s::Health::Healthy);
+  stage.put(earlier_map(earlier_text(stage, hours(3), open_members(stage, hours(3)) + R"(,"quarantined":true)")));
+  stage.restart();
+  stage.deliver(Leading{.leads = false});
+  stage.run_for(minutes(2));
+  stage.deliver(Leading{.leads = true});
+  stage.run_for(minutes(2));
+  CHECK(phase_in(stage) == IncidentPhase::Quarantined);
+  CHECK(stage.verdict("node-a", Reason::Quarantined) != nullptr);
+  CHECK(stage.state_text().find(R"("imported":"uid-earlier/)") != std::string::npos);
+}
+
+TEST_CASE("An operator who deletes our state while a replica stands by does not bring 0.1.0's back") {
+  for (const bool has_taken_over : {false, true}) {
+    CAPTURE(has_taken_over);
+    auto stage = upgraded_stage();
+    stage.report("train-1", k8s::Health::Healthy);
+    stage.put(earlier_map(earlier_text(stage, hours(3), open_members(stage, hours(3)) + R"(,"quarantined":true)")));
+    if (has_taken_over) {
+      stage.restart();
+      stage.run_for(minutes(2));
+      REQUIRE(phase_in(stage) == IncidentPhase::Quarantined);
+    } else {
+      stage.put(state_map(R"({"version":2,"devices":[]})"));
+    }
+    stage.restart();
+    stage.deliver(Leading{.leads = false});
+    stage.run_for(minutes(2));
+    stage.remove(k8s::Kind::ConfigMap, std::string(kIncidentsName));
+    stage.run_for(Seconds(10));
+    if (stage.rule() != nullptr) stage.remove(k8s::Kind::DeviceTaintRule, stage.rule()->meta.name);
+    stage.deliver(Leading{.leads = true});
+    stage.run_for(minutes(2));
+    CHECK(stage.rule() == nullptr);
+    CHECK(stage.verdict("node-a", Reason::Quarantined) == nullptr);
+  }
+}
+
 TEST_CASE("0.1.0's state is taken over once: what has ended since does not come back with a restart") {
   auto stage = upgraded_stage();
   stage.put(earlier_map(earlier_text(stage, hours(3), open_members(stage, hours(3)))));
