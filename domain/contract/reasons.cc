@@ -130,10 +130,10 @@ constexpr std::array<ReasonInfo, 127> kReasons = {
             "After a repair, acknowledge the incident."),
     quiet(Reason::WaitingForAllocatable, "WaitingForAllocatable",
           "The node's allocatable does not show the loss yet: the kubelet would reject a replacement.", "Wait."),
-    warning(Reason::DeviceStillSchedulable, "DeviceStillSchedulable", "Hold",
-            "No NoSchedule or NoExecute taint is seen on the DRA device: the scheduler could give it to the "
-            "replacement again.",
-            "Taint the device (the driver's slice, or a DeviceTaintRule), or set evict.untainted: true."),
+    for_good(warning(Reason::DeviceStillSchedulable, "DeviceStillSchedulable", "Hold",
+                     "No NoSchedule or NoExecute taint is seen on the DRA device: the scheduler could give it to the "
+                     "replacement again.",
+                     "Taint the device (the driver's slice, or a DeviceTaintRule), or set evict.untainted: true.")),
     quiet(Reason::WaitingForClaim, "WaitingForClaim",
           "The kubelet reports a device as Unhealthy that the pod's claim, as known here, does not allocate, or the "
           "claim "

@@ -7,6 +7,7 @@
 #include "base/json_text.h"
 #include "base/rfc3339.h"
 #include "domain/cluster/views.h"
+#include "domain/findings/pauses.h"
 #include "k8s-client/protocol/server_clock.h"
 
 namespace dhc {
@@ -163,14 +164,28 @@ std::string why_silent(const Facts& facts) {
   return {};
 }
 
-Report verdicts_report(const Facts& facts, MonoTime now) {
+namespace {
+
+Json pauses_of(const Policy& policy, WallTime now) {
+  auto pauses = standing_pauses(policy, now);
+  if (auto whole = pause_of(policy, now)) pauses.insert(pauses.begin(), *std::move(whole));
+  auto json = Json::array();
+  for (const auto& pause : pauses)
+    json.push_back({{"why", pause.why}, {"until", pause.until ? Json(format_rfc3339(*pause.until)) : Json()}});
+  return json;
+}
+
+}  // namespace
+
+Report verdicts_report(const Facts& facts, const Now& now) {
   Json json = {
       {"leader", nullptr}, {"role", role_of(facts)}, {"mode", to_string(facts.mode)}, {"viewAges", Json::object()}};
   if (const auto leader = leader_of(facts); !leader.empty()) json["leader"] = leader;
   for (const auto& watch : facts.watches) {
-    const auto seconds = seconds_since_heard(watch, now);
+    const auto seconds = seconds_since_heard(watch, now.mono);
     json["viewAges"][k8s::to_string(watch.kind)] = seconds ? Json(*seconds) : Json();
   }
+  json["pauses"] = facts.policy ? pauses_of(*facts.policy, now.wall) : Json::array();
   const auto silent = why_silent(facts);
   if (!silent.empty()) {
     json["verdicts"] = nullptr;

@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,8 +49,9 @@ struct Facts {
   Mode mode = Mode::Observe;  ///< The most that the controller does, whatever a policy asks for.
   std::vector<WatchFact> watches;
   bool policy_loaded = false;
-  std::optional<ElectionFact> election;     ///< None: there is no election.
-  std::optional<Millis> server_ahead = {};  ///< How far the API server's clock is ahead of ours, if it is known.
+  std::optional<ElectionFact> election;       ///< None: there is no election.
+  std::optional<Millis> server_ahead = {};    ///< How far the API server's clock is ahead of ours, if it is known.
+  std::shared_ptr<const Policy> policy = {};  ///< In force; null: none yet.
   std::string policy_problem;  ///< Why there is no policy, or why the last one was rejected; empty while all is well.
 };
 
@@ -79,7 +81,7 @@ struct Report {
 /// `verdicts_list` has it, so that one text of it serves all who ask. Not ok while this replica judges nothing, because
 /// it stands by or has not seen everything yet: then it is whole, `verdicts` is null, so that nobody takes it for
 /// "nothing is wrong", and `message` says whom to ask or what is missing.
-[[nodiscard]] Report verdicts_report(const Facts& facts, MonoTime now);
+[[nodiscard]] Report verdicts_report(const Facts& facts, const Now& now);
 
 /// The rest of it: the verdicts, each with subject, device, policy, mode, reason, gate, message, since and nextStepAt
 /// (null if time alone brings nothing), and the object's end.

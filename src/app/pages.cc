@@ -11,7 +11,7 @@ namespace dhc {
 namespace {
 Page page_of(Report report) { return {.status = report.ok ? 200U : 503U, .body = std::move(report.text)}; }
 Page verdicts_page(const StatusStore& status_store) {
-  auto report = verdicts_report(status_store.facts(), mono_now());
+  auto report = verdicts_report(status_store.facts(), read_now());
   return {.status = report.ok ? 200U : 503U,
           .content_type = "application/json",
           .body = std::move(report.text),

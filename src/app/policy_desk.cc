@@ -47,6 +47,7 @@ void PolicyDesk::accept(Policy policy, bool is_expected) {
   current_ = std::make_shared<const Policy>(std::move(policy));
   metrics_.policy_reloaded(true);
   status_store_.policy_loaded();
+  status_store_.policy_in_force(current_);
   log_.info("configuration accepted", {{"policies", current_->policies.size()},
                                        {"modeCap", to_string(current_->mode_cap)},
                                        {"paused", current_->limits.paused ? "true" : "false"},
@@ -62,6 +63,7 @@ bool PolicyDesk::keep(PolicyRead& read) {
   set_annotations(policy, read);
   if (policy == *current_) return false;
   current_ = std::make_shared<const Policy>(std::move(policy));
+  status_store_.policy_in_force(current_);
   send_(PolicyChanged{.policy = current_});
   return true;
 }

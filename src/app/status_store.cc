@@ -48,6 +48,11 @@ void StatusStore::policy_loaded() {
   facts_.policy_problem.clear();
 }
 
+void StatusStore::policy_in_force(std::shared_ptr<const Policy> policy) {
+  const std::lock_guard lock(mutex_);
+  facts_.policy = std::move(policy);
+}
+
 void StatusStore::policy_problem(std::string problem) {
   const std::lock_guard lock(mutex_);
   facts_.policy_problem = std::move(problem);

@@ -22,6 +22,7 @@ class StatusStore {
   void election(const ElectionFact& fact);
   void server_ahead(Millis ahead);
   void policy_loaded();
+  void policy_in_force(std::shared_ptr<const Policy> policy);
   void policy_problem(std::string problem);
 
   [[nodiscard]] Facts facts() const;

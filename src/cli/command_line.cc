@@ -131,7 +131,8 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                   "Where /healthz and /readyz are served (default :8081)")
       ->type_name("ADDRESS");
   run->add_option("--detail-bind-address", options.detail_address,
-                  "Where /verdicts is served: an address of the loopback (default 127.0.0.1:8082), 0 for not at all; "
+                  "Where /verdicts and the live page are served: an address of the loopback (default 127.0.0.1:8082), "
+                  "0 for not at all; "
                   "reach a pod's by kubectl port-forward")
       ->type_name("ADDRESS");
   run->add_option("--record", options.record_folder,

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "base/rfc3339.h"
-#include "tests/support/core/stage.h"
+#include "tests/controller/taint/gpu_stage.h"
 
 using namespace dhc;
 using k8s::Health;
@@ -56,6 +56,21 @@ TEST_CASE("The first Event on a pod says what comes next, at which time, and how
   CHECK(stage.conditions().back().wanted->message == message);
   CHECK(said.front() ==
         message + "; to keep the pod: kubectl -n default annotate pod web-1 device-health.io/opt-out=true");
+}
+
+TEST_CASE("A pod on a DRA device that nobody taints is not promised an eviction that does not come") {
+  auto stage = test::gpu_stage();
+  stage.policy().taint.reset();
+  stage.send_policy();
+  stage.run_for(minutes(10), Seconds(10));
+  REQUIRE(stage.verdict("train-1", Reason::DeviceStillSchedulable) != nullptr);
+  CHECK(stage.conditions().back().wanted->message.find("next: no eviction (DeviceStillSchedulable): ") !=
+        std::string::npos);
+  // Once it is tainted the eviction comes.
+  publish(stage,
+          {{.name = "gpu-0", .taints = {{.key = "gpu.example.com/xid", .value = "79", .effect = "NoSchedule"}}}});
+  stage.run_for(minutes(5), Seconds(10));
+  CHECK(deeds(stage).find("evict train-1") != std::string::npos);
 }
 
 TEST_CASE("Condition and Event say the same of a recovery") {

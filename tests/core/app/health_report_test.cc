@@ -1,6 +1,7 @@
 #include "app/health_report.h"
 
 #include <array>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -17,9 +18,10 @@ using dhc::k8s::Kind;
 
 namespace {
 constexpr MonoTime kNow{Seconds(10000)};
+const dhc::Now kReadAt{.mono = kNow, .wall = *dhc::parse_rfc3339("2026-11-20T12:00:00Z")};
 
 std::string whole_report(const Facts& facts, std::span<const dhc::Verdict> verdicts) {
-  const auto report = dhc::verdicts_report(facts, kNow);
+  const auto report = dhc::verdicts_report(facts, kReadAt);
   CHECK(report.ok);
   return report.text + dhc::verdicts_list(verdicts);
 }
@@ -82,13 +84,13 @@ TEST_CASE("verdicts are shown with their subject, words and times, and with who 
   verdict.message = "for 60 s";
   verdict.since = dhc::parse_rfc3339("2026-11-20T18:23:16Z").value();
   const std::string head =
-      R"({"leader":"me","role":"leader","mode":"enforce","viewAges":{"Pod":3,"Node":null},"verdicts":[{"subject":{"kind":"Pod","namespace":"a","name":"p","uid":"u"},"device":"d/pool/gpu-0","containers":["sidecar","train"],"policy":"gpus",)"
+      R"({"leader":"me","role":"leader","mode":"enforce","viewAges":{"Pod":3,"Node":null},"pauses":[],"verdicts":[{"subject":{"kind":"Pod","namespace":"a","name":"p","uid":"u"},"device":"d/pool/gpu-0","containers":["sidecar","train"],"policy":"gpus",)"
       R"("mode":"enforce","gate":null,)"
       R"("reason":"WaitingForWindow","message":"for 60 s","since":"2026-11-20T18:23:16Z","nextStepAt":)";
   CHECK(whole_report(facts, std::array{verdict}) == head + "null}]}\n");
   verdict.next_at = verdict.since + Seconds(60);
   CHECK(whole_report(facts, std::array{verdict}) == head + R"("2026-11-20T18:24:16Z"}]})" + "\n");
-  CHECK(dhc::verdicts_report(facts, kNow).ok);
+  CHECK(dhc::verdicts_report(facts, kReadAt).ok);
   CHECK(whole_report(facts, {}).ends_with(R"("verdicts":[]})"
                                           "\n"));
   const auto two = nlohmann::json::parse(whole_report(facts, std::array{verdict, verdict}));
@@ -101,15 +103,16 @@ TEST_CASE("a replica that judges nothing shows no verdicts, not none, and says w
   facts.watches = {{.kind = Kind::Pod, .listed = true, .problem = {}, .heard_at = kNow - Seconds(3)},
                    {.kind = Kind::Lease, .listed = false, .problem = {}}};
   const auto said = [&] {
-    const auto report = dhc::verdicts_report(facts, kNow);
+    const auto report = dhc::verdicts_report(facts, kReadAt);
     CHECK_FALSE(report.ok);
     return report.text;
   };
   facts.election = dhc::ElectionFact{.holder = "other_1"};
-  CHECK(said() ==
-        R"({"leader":"other_1","role":"standby","mode":"observe","viewAges":{"Pod":3,"Lease":null},"verdicts":null,)"
-        R"("message":"this replica is a standby and serves no verdicts: ask the leader, other_1"})"
-        "\n");
+  CHECK(
+      said() ==
+      R"({"leader":"other_1","role":"standby","mode":"observe","viewAges":{"Pod":3,"Lease":null},"pauses":[],"verdicts":null,)"
+      R"("message":"this replica is a standby and serves no verdicts: ask the leader, other_1"})"
+      "\n");
   const std::string nobody = "serves no verdicts, and nobody is known to lead: see /readyz";
   facts.election->leaderless = true;
   CHECK(said().find(R"({"leader":null,)") == 0);
@@ -117,14 +120,14 @@ TEST_CASE("a replica that judges nothing shows no verdicts, not none, and says w
   facts.election = dhc::ElectionFact{};
   CHECK(said().find(nobody) != std::string::npos);
   facts.election.reset();
-  CHECK(dhc::verdicts_report(facts, kNow).text.find(R"("leader":null,"role":"alone")") != std::string::npos);
+  CHECK(dhc::verdicts_report(facts, kReadAt).text.find(R"("leader":null,"role":"alone")") != std::string::npos);
   facts.watches.front().listed = false;
   CHECK(said().find("nothing is judged yet: Pod is not listed: see /readyz") != std::string::npos);
   facts.watches.front().listed = true;
   facts.policy_loaded = false;
   CHECK(said().find("nothing is judged yet: no policy is loaded") != std::string::npos);
   facts.policy_problem = "line 3: unknown key";  // judged: the verdict ConfigRejected says so
-  CHECK(dhc::verdicts_report(facts, kNow).ok);
+  CHECK(dhc::verdicts_report(facts, kReadAt).ok);
 }
 
 TEST_CASE("an error counts until the watch runs again, and a compacted version never does") {
@@ -230,4 +233,21 @@ TEST_CASE("whoever gave the Lease back says so") {
   facts.election = dhc::ElectionFact{.gave_back = true};
   CHECK(dhc::readyz(facts, kNow).text.find("[+]leader election: the Lease was given back: a watch is silent\n") !=
         std::string::npos);
+}
+
+TEST_CASE("the verdicts are headed by the pauses in force, also where none of them names one") {
+  Facts facts;
+  facts.policy_loaded = true;
+  CHECK(whole_report(facts, {}).find(R"("pauses":[],"verdicts":[])") != std::string::npos);
+  dhc::Policy policy;
+  policy.limits.paused = true;
+  policy.limits.pauses = {
+      {.nodes = {"node-*"}, .until = *dhc::parse_rfc3339("2026-11-20T14:00:00Z"), .reason = "rack 7"},
+      {.nodes = {"node-*"}, .until = *dhc::parse_rfc3339("2026-11-20T11:00:00Z")}};
+  facts.policy = std::make_shared<const dhc::Policy>(policy);
+  const auto pauses = nlohmann::json::parse(whole_report(facts, {})).at("pauses");
+  REQUIRE(pauses.size() == 2);
+  CHECK(pauses[0].at("until").is_null());
+  CHECK(pauses[1].at("until") == "2026-11-20T14:00:00Z");
+  CHECK(pauses[1].at("why").get<std::string>().find("rack 7") != std::string::npos);
 }

@@ -39,14 +39,14 @@ TEST_CASE("a pod's explanation marks the gate that holds, and says until when an
       text.starts_with("Device gpu.nvidia.com/node-a/gpu-0\n"
                        "  Unhealthy since 2026-11-20T12:00:00Z (4m12s): \"GPU is lost\"\n"
                        "  incident open since 2026-11-20T12:01:00Z (3m12s)\n"
-                       "  policy gpus; tainted: rule dhc-node-a-gpu-0-1f0c86d2; held by ml/train-0\n"
+                       "  policy gpus; tainted: rule dhc-node-a-gpu-0-1f0c86d29ab35e47; held by ml/train-0\n"
                        "  2 incidents remembered, penalty 1.98, quarantined above 2\n"
                        "    2026-11-20T02:00:00Z  critical XID 48 reported by NVML\n"
                        "    2026-11-20T12:00:00Z  GPU is lost\n"
                        "\n"
                        "Eviction of ml/train-0 on account of gpu.nvidia.com/node-a/gpu-0 (policy gpus, enforce)\n"
                        "  held by gate 6 of 29, window, until 2026-11-20T12:04:30Z (in 18s)\n"
-                       "  WaitingForEvictAfter: the incident is open; evict.after (3 m 30 s) has not passed yet\n"
+                       "  WaitingForEvictAfter: evict.after of policy gpus is 210 s\n"
                        "  to do: Wait, or lower evict.after.\n"
                        "  ok      1 eviction "));
   CHECK(text.find("\n  HOLDS   6 window ") != std::string::npos);

@@ -31,15 +31,19 @@ TEST_CASE("wide adds the absolute time, the taint, the gate and the driver's wor
   const auto lines = cli::devices_lines(sample_sight(), "ml", true);
   REQUIRE(lines.size() == 2);
   CHECK(std::vector(lines[1].begin() + 9, lines[1].end()) ==
-        std::vector<std::string>{"2026-11-20T12:04:30Z", "rule dhc-node-a-gpu-0-1f0c86d2", "window", "GPU is lost"});
+        std::vector<std::string>{"2026-11-20T12:04:30Z", "rule dhc-node-a-gpu-0-1f0c86d29ab35e47", "window",
+                                 "GPU is lost"});
 }
 
 TEST_CASE("incidents shows what is open or in quarantine, and when time alone ends it") {
   CHECK(cli::table_of(cli::incidents_lines(sample_sight(), {}, false)) ==
-        "NODE    DEVICE  STATE        OPENED  INCIDENTS  HOLDERS     TAINT                           ENDS      SAID\n"
-        "node-a  gpu-0   Open         3m12s   2          ml/train-0  rule dhc-node-a-gpu-0-1f0c86d2  in 1d23h  GPU is "
+        "NODE    DEVICE  STATE        OPENED  INCIDENTS  HOLDERS     TAINT                                   ENDS      "
+        "SAID\n"
+        "node-a  gpu-0   Open         3m12s   2          ml/train-0  rule dhc-node-a-gpu-0-1f0c86d29ab35e47  in 1d23h  "
+        "GPU is "
         "lost\n"
-        "node-c  gpu-5   Quarantined  -       3          -           rule dhc-node-c-gpu-5-77aa11bb  -         -\n");
+        "node-c  gpu-5   Quarantined  -       3          -           rule dhc-node-c-gpu-5-77aa11bbd004c2e8  -         "
+        "-\n");
 }
 
 TEST_CASE("lemons come worst first: quarantined, then by the penalty as it has decayed") {

@@ -83,8 +83,8 @@ TEST_CASE("an operator vouches up to the earlier of the two clocks, and never fo
 
 TEST_CASE("a device is acknowledged on its rule, without one its node has to be, and what that covers is said") {
   auto sight = sample_sight();
-  CHECK(cli::rule_to_acknowledge(sight, "gpu-0") == "dhc-node-a-gpu-0-1f0c86d2");
-  CHECK(cli::rule_to_acknowledge(sight, "gpu-5") == "dhc-node-c-gpu-5-77aa11bb");
+  CHECK(cli::rule_to_acknowledge(sight, "gpu-0") == "dhc-node-a-gpu-0-1f0c86d29ab35e47");
+  CHECK(cli::rule_to_acknowledge(sight, "gpu-5") == "dhc-node-c-gpu-5-77aa11bbd004c2e8");
   CHECK(cli::rule_to_acknowledge(sight, "gpu-9").error().message == "no device that is bad is named gpu-9");
   CHECK(cli::rule_to_acknowledge(sight, "GPU-3").error().message ==
         "node-b/example.com/gpu/GPU-3 has no incident that is open");
