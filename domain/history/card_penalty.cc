@@ -70,8 +70,12 @@ double card_penalty(const DeviceHistory& own, std::span<const DeviceHistory* con
   double sum = penalty_of(own, rules, at);
   if (others.empty()) return sum;
   std::vector<Break> breaks;
-  add_breaks(breaks, own, rules, at, true);
-  for (const auto* other : others) sum += add_breaks(breaks, *other, rules, at, false);
+  const double rest = add_breaks(breaks, own, rules, at, true);
+  // Replicas have one history: what it does not explain any more must not count once for each.
+  double rest_of_others = 0;
+  for (const auto* other : others)
+    rest_of_others = std::max(rest_of_others, add_breaks(breaks, *other, rules, at, false));
+  sum += std::max(0.0, rest_of_others - rest);
   for (const auto& fault : faults_of(std::move(breaks), rules)) {
     if (!fault.is_own) sum += fault.by_others;
   }

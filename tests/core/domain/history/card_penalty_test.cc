@@ -104,4 +104,16 @@ TEST_CASE("The first device of a card that goes bad shows its fault, and the oth
   CHECK(!is_fault_of_another(broke_at({hours(5)}), {}, slow_rules(), kNoon + hours(5)));
 }
 
+TEST_CASE("What replicas remember in common, and ten incidents no longer explain, counts once") {
+  // Two penalties from before ten incidents that added none.
+  auto shared = broke_at({hours(0), hours(1)});
+  shared.incidents.clear();
+  for (int count = 0; count < 10; ++count)
+    shared.incidents.push_back({.at = kNoon + hours(10 + count), .reason = {}, .without_penalty = true});
+  CHECK(sum_of(shared, {shared, shared, shared}) == doctest::Approx(2).epsilon(0.001));
+  // One that has never broken itself has it from the others.
+  CHECK(sum_of({}, {shared, shared}) == doctest::Approx(2).epsilon(0.001));
+  CHECK(sum_of(broke_at({hours(30)}), {shared}) == doctest::Approx(3).epsilon(0.001));
+}
+
 }  // namespace dhc::card_penalty_test
