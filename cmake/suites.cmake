@@ -157,6 +157,7 @@ if(DHC_TESTS AND NOT DHC_SANITIZE AND NOT DHC_FUZZ)
   dhc_check(checks "completion in bash, zsh and fish"
     ${DHC_PYTHON} tests/shells/completion_test.py $<TARGET_FILE:device-health-controller>)
   dhc_check(checks "top on a terminal" ${DHC_PYTHON} tests/shells/top_test.py $<TARGET_FILE:device-health-controller>)
+  dhc_check(checks "colours of the demo" ${DHC_PYTHON} tests/shells/demo_test.py $<TARGET_FILE:device-health-controller>)
   file(GLOB check_tests CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/checks/*_test.py")
   foreach(check_test IN LISTS check_tests)
     cmake_path(GET check_test STEM stem)

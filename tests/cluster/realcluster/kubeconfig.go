@@ -85,7 +85,17 @@ func (cp *ControlPlane) Expired(token string) (string, error) {
 
 // Kubectl runs kubectl as the administrator and returns what it printed.
 func (cp *ControlPlane) Kubectl(input string, arguments ...string) (string, error) {
-	command := exec.Command(cp.Binaries["kubectl"], append([]string{"--kubeconfig=" + cp.file("admin.kubeconfig"), "--cache-dir=" + cp.file("kubectl-cache")}, arguments...)...)
+	return cp.kubectl(nil, input, append([]string{"--kubeconfig=" + cp.file("admin.kubeconfig"), "--cache-dir=" + cp.file("kubectl-cache")}, arguments...)...)
+}
+
+// KubectlIn runs kubectl with this PATH, in which it finds its plugins, and nobody's kubeconfig; it returns what it printed.
+func (cp *ControlPlane) KubectlIn(path string, arguments ...string) (string, error) {
+	return cp.kubectl([]string{"PATH=" + path, "HOME=" + cp.file("kubectl-cache")}, "", arguments...)
+}
+
+func (cp *ControlPlane) kubectl(environment []string, input string, arguments ...string) (string, error) {
+	command := exec.Command(cp.Binaries["kubectl"], arguments...)
+	command.Env = environment
 	command.Stdin = strings.NewReader(input)
 	var output, problem bytes.Buffer
 	command.Stdout, command.Stderr = &output, &problem

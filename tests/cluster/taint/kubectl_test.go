@@ -83,6 +83,44 @@ func TestAReaderSeesTheBadDeviceAndAnOperatorsAckEndsItsTaint(t *testing.T) {
 	})
 }
 
+// kubectl finds the plugin by its name, and completes it by the other.
+func TestKubectlRunsAndCompletesThePlugin(t *testing.T) {
+	dhc.InstallRolesForPeople(t, cluster)
+	r := newRack(t, cluster, 2)
+	sick, device := r.holder(t)
+	r.start(t, dhc.Policy{NoEvict: true, Recover: "{hold: 24h}"})
+	r.breaks(device)
+	r.awaitRule(t, device, "NoSchedule")
+	_, reader := dhc.Person(t, cluster, dhc.ReaderRole, dhc.Namespace)
+	binary, err := dhc.Binary()
+	must(t, err)
+	folder := t.TempDir()
+	for _, name := range []string{"kubectl-device_health", "kubectl_complete-device_health"} {
+		must(t, os.Symlink(binary, filepath.Join(folder, name)))
+	}
+	realcluster.Eventually(t, 30*time.Second, "kubectl shows the bad device", func() error {
+		out, err := cluster.KubectlIn(folder, "device-health", "devices", "--kubeconfig", reader)
+		if err != nil || !strings.Contains(out, device) || !strings.Contains(out, sick.Namespace+"/"+sick.Name) {
+			return fmt.Errorf("%s%v", out, err)
+		}
+		return nil
+	})
+	if out, err := cluster.KubectlIn(folder, "__complete", "device-health", "expl"); err != nil || !strings.HasPrefix(out, "explain") {
+		t.Errorf("kubectl completes it with %q: %v", out, err)
+	}
+	if out, err := cluster.KubectlIn(t.TempDir(), "device-health", "devices", "--kubeconfig", reader); err == nil {
+		t.Errorf("it is found in a folder without it: %s", out)
+	}
+	// What somebody sees who has never heard of it.
+	realcluster.Eventually(t, 30*time.Second, "kubectl describe pod says what comes next", func() error {
+		out, err := cluster.Kubectl("", "describe", "pod", sick.Name, "--namespace", sick.Namespace)
+		if err != nil || !strings.Contains(out, "device-health.io/DeviceUnhealthy") || !strings.Contains(out, "Xid 79; next: nothing, the policy has no evict section") {
+			return fmt.Errorf("%s%v", out, err)
+		}
+		return nil
+	})
+}
+
 // The API server adds the reader's rights to `view`, so who has that where the controller runs needs no other role: it reads the status, and the Lease, which `view`
 // alone does not let it.
 func TestWhoHasViewReadsWhoLeadsAndWhatIsBadAndWritesNothing(t *testing.T) {

@@ -292,13 +292,26 @@ TEST_CASE("A bare pod has no controller that could be told") {
 }
 
 TEST_CASE("An opt-out that stands as a label is said to have none of its effect, and the pod is evicted") {
-  auto stage = bad_device();
-  stage.pod_named("web-1").meta.labels = {{"device-health.io/opt-out", "true"}};
-  stage.upsert_pod("web-1");
-  stage.run_for(minutes(2));
-  REQUIRE(stage.verdict("web-1", Reason::AnnotationRefused) != nullptr);
-  CHECK(stage.verdict("web-1", Reason::AnnotationRefused)->message ==
-        "the label device-health.io/opt-out on the pod has no effect: write it as an annotation");
-  CHECK(stage.has_event("web-1", "AnnotationRefused"));
-  CHECK(stage.run_for(minutes(10)) == std::vector<std::string>{"web-1"});
+  for (const bool on_pod : {true, false}) {
+    CAPTURE(on_pod);
+    auto stage = bad_device();
+    const k8s::StringMap labels = {{"device-health.io/opt-out", "true"}};
+    if (on_pod) {
+      stage.pod_named("web-1").meta.labels = labels;
+      stage.upsert_pod("web-1");
+    } else {
+      k8s::Namespace ns;
+      ns.meta.name = "default";
+      ns.meta.uid = "uid-default";
+      ns.labels = labels;
+      stage.put(ns);
+    }
+    stage.run_for(minutes(2));
+    REQUIRE(stage.verdict("web-1", Reason::AnnotationRefused) != nullptr);
+    CHECK(stage.verdict("web-1", Reason::AnnotationRefused)->message ==
+          std::string("the label device-health.io/opt-out on ") + (on_pod ? "the pod" : "Namespace default") +
+              " has no effect: write it as an annotation");
+    CHECK(stage.has_event("web-1", "AnnotationRefused"));
+    CHECK(stage.run_for(minutes(10)) == std::vector<std::string>{"web-1"});
+  }
 }
