@@ -99,10 +99,11 @@ endfunction()
 # Neighbours of one list share their headers. Two files of a batch must not give two things one name, also not in their own
 # anonymous namespaces: the compiler says so. What is edited every day is compiled in small batches, what is compiled once in large ones.
 if(CMAKE_BUILD_TYPE STREQUAL Debug AND NOT DHC_SANITIZE)
-  set(DHC_UNITY_BATCH 12)
+  set(dhc_unity_batch 12)
 else()
-  set(DHC_UNITY_BATCH 36)
+  set(dhc_unity_batch 36)
 endif()
+set(DHC_UNITY_BATCH ${dhc_unity_batch} CACHE STRING "So many sources make a batch")
 function(dhc_unite target)
   if(DHC_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${DHC_UNITY_BATCH})
