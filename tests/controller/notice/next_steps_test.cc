@@ -303,7 +303,7 @@ TEST_CASE("An opt-out that stands as a label is said to have none of its effect,
       k8s::Namespace ns;
       ns.meta.name = "default";
       ns.meta.uid = "uid-default";
-      ns.labels = labels;
+      ns.meta.labels = labels;
       stage.put(ns);
     }
     stage.run_for(minutes(2));
