@@ -18,6 +18,7 @@ constexpr std::array<SourceWords, 3> kSourceWords = {{{SignalSource::Report, " u
                                                       {SignalSource::Claim, " reported by its claim since "},
                                                       {SignalSource::Taint, " tainted by its driver since "}}};
 constexpr std::string_view kHealthySince = " healthy since ";
+constexpr std::string_view kOnProbation = ", on probation until ";
 constexpr std::string_view kNext = "; next: ";
 constexpr std::string_view kDue = "eviction, due at ";
 constexpr std::string_view kNoticed = ", noticed at ";
@@ -143,7 +144,9 @@ std::string condition_message(const std::vector<ConditionLine>& lines) {
 
 std::string recovery_message(const std::vector<RecoveryLine>& lines) {
   const auto text_of = [](const RecoveryLine& line) {
-    return tame_name(line.device) + std::string(kHealthySince) + format_rfc3339(line.since);
+    auto text = tame_name(line.device) + std::string(kHealthySince) + format_rfc3339(line.since);
+    if (line.probation_until) text += std::string(kOnProbation) + format_rfc3339(*line.probation_until);
+    return text;
   };
   return join(lines, text_of).text;
 }

@@ -56,6 +56,7 @@ struct ConditionWords {
 struct RecoveryLine {
   std::string device;  ///< `to_string(DeviceKey)`.
   WallTime since;
+  std::optional<WallTime> probation_until = {};  ///< None: there is evidence that it is well.
 };
 /// That message, bounded as the other; and what such a message says.
 [[nodiscard]] std::string recovery_message(const std::vector<RecoveryLine>& lines);

@@ -49,6 +49,12 @@ void IncidentStore::observe(const DeviceSighting& sighting) { IncidentTurn(*this
 
 const DeviceRecord* IncidentStore::find(const DeviceKey& key) const { return find_record(records_, key); }
 
+std::optional<WallTime> IncidentStore::probation_of(const DeviceKey& key, WallTime now) const {
+  const auto* record = find(key);
+  const auto until = record == nullptr ? std::nullopt : record->incident.probation_until();
+  return until && now < *until ? until : std::nullopt;
+}
+
 std::vector<const DeviceRecord*> IncidentStore::replicas_of(const DeviceKey& key) const {
   std::vector<const DeviceRecord*> found;
   for_each_of_card(records_, key, [&](const DeviceKey& other, const DeviceRecord& record) {

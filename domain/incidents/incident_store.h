@@ -46,6 +46,8 @@ class IncidentStore {
 
   /// The record of the device in this place, or null.
   [[nodiscard]] const DeviceRecord* find(const DeviceKey& key) const;
+  /// Until when one bad report of it is enough; none: it is not on probation.
+  [[nodiscard]] std::optional<WallTime> probation_of(const DeviceKey& key, WallTime now) const;
   /// Those of the other devices as which a device plugin offers the same card on its node.
   [[nodiscard]] std::vector<const DeviceRecord*> replicas_of(const DeviceKey& key) const;
   /// Devices in their places.

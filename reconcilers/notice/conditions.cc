@@ -191,7 +191,9 @@ class ConditionPlanner {
       if (fate == Fate::Nothing) continue;
       const auto* state = input_.world.tracker().find(held_device.key);
       const bool timed = state != nullptr && state->recovered_at;
-      recovered.push_back({.device = std::move(device), .since = timed ? state->recovered_at->wall : input_.now.wall});
+      recovered.push_back({.device = std::move(device),
+                           .since = timed ? state->recovered_at->wall : input_.now.wall,
+                           .probation_until = input_.incidents.probation_of(held_device.key, input_.now.wall)});
     }
     if (recovered.empty()) return (void)apply(pod, std::nullopt);
     std::ranges::sort(recovered, {}, &RecoveryLine::device);

@@ -110,8 +110,11 @@ class EventPlanner {
             rollout_wait(input_.world.rollout_of(key), began, policy->after).value_or(Millis::zero()), Millis::zero());
         if (state->last_incident < policy->after + wait) continue;
         const auto device = to_string(key);
-        emit(subject_of(record->pod), Reason::Recovered, device, state->recovered_at->wall,
-             [&] { return recovery_message({{.device = device, .since = state->recovered_at->wall}}); });
+        emit(subject_of(record->pod), Reason::Recovered, device, state->recovered_at->wall, [&] {
+          return recovery_message({{.device = device,
+                                    .since = state->recovered_at->wall,
+                                    .probation_until = input_.incidents.probation_of(key, input_.now.wall)}});
+        });
       }
     }
   }

@@ -1,7 +1,11 @@
 // A driver, plugin, kubelet or node that begins anew within an incident: to the millisecond, in any order, and with the
 // wrong clock.
+#include <string>
+#include <string_view>
+
 #include <doctest/doctest.h>
 
+#include "base/rfc3339.h"
 #include "domain/cluster/reporters.h"
 #include "domain/cluster/world.h"
 #include "domain/history/device_record.h"
@@ -312,6 +316,23 @@ TEST_CASE("A boot is evidence also where nobody holds the device, and a driver t
   stage.settle();
   CHECK(stage.rule() == nullptr);
   CHECK(stage.verdict("node-a", Reason::OnProbation) != nullptr);
+}
+
+TEST_CASE("A pod whose device is well again by a reboot alone is told of its probation") {
+  auto stage = held_stage();
+  const auto broke = stage.now().wall;
+  boot(stage, "boot-2");
+  put_driver(stage, stage.now().wall);
+  stage.report("train-1", Health::Healthy);
+  stage.run_for(hours(1), Seconds(10));
+  REQUIRE(count_of_conditions(stage, false) == 1);
+  const auto& said = stage.conditions().back().wanted->message;
+  const auto at = said.find(", on probation until ");
+  REQUIRE(at != std::string::npos);
+  const auto until = parse_rfc3339(said.substr(at + std::string_view(", on probation until ").size()));
+  REQUIRE(until);
+  CHECK(*until > broke + hours(24));
+  CHECK(*until < stage.now().wall + hours(24));
 }
 
 TEST_CASE("A node whose data went back to an earlier boot and forward again has not booted") {
