@@ -82,6 +82,23 @@ double card_penalty(const DeviceHistory& own, std::span<const DeviceHistory* con
   return sum;
 }
 
+double highest_card_penalty(const DeviceHistory& own, std::span<const DeviceHistory* const> others,
+                            const RecoverRules& rules, WallTime at) {
+  std::vector<Break> breaks;
+  double more = add_breaks(breaks, own, rules, at, true);
+  for (const auto* other : others) more += add_breaks(breaks, *other, rules, at, false);
+  const auto faults = faults_of(std::move(breaks), rules);
+  double highest = more;
+  for (const auto& last : faults) {
+    double then = more;
+    for (const auto& fault : faults) {
+      if (fault.began <= last.began) then += decayed(fault.began, rules, last.began);
+    }
+    highest = std::max(highest, then);
+  }
+  return highest;
+}
+
 bool is_fault_of_another(const DeviceHistory& own, std::span<const DeviceHistory* const> others,
                          const RecoverRules& rules, WallTime now) {
   if (others.empty()) return false;

@@ -13,6 +13,11 @@ namespace dhc {
 [[nodiscard]] double card_penalty(const DeviceHistory& own, std::span<const DeviceHistory* const> others,
                                   const RecoverRules& rules, WallTime at);
 
+/// The highest that the card's penalty was at any of its faults, by what is remembered of those that nobody has vouched
+/// for or taken back: what has decayed since, or was rounded when it was written down, made it no better then.
+[[nodiscard]] double highest_card_penalty(const DeviceHistory& own, std::span<const DeviceHistory* const> others,
+                                          const RecoverRules& rules, WallTime at);
+
 /// Whether an incident of the device that opens now is of a fault that another device of its card has shown first: one
 /// that began less than `healthyFor` ago, as it takes for a single device that goes bad again to break anew.
 [[nodiscard]] bool is_fault_of_another(const DeviceHistory& own, std::span<const DeviceHistory* const> others,

@@ -109,6 +109,7 @@ void take_back_incident(DeviceHistory& past, const RecoverRules& rules, WallTime
     past.penalty = std::max(0.0, penalty_of(past, rules, now) - penalty_of(alone, rules, now));
     past.penalty_at = now;
   }
+  if (opened != past.incidents.end()) opened->without_penalty = true;
   past.count = std::max<std::int64_t>(past.count - 1, 0);
   past.is_lemon = past.is_lemon && past.penalty > rules.quarantine_above;
 }

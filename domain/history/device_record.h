@@ -115,7 +115,7 @@ void count_incident(DeviceHistory& past, const RecoverRules& rules, WallTime now
                     Quarantine quarantine = Quarantine::AboveLimit);
 
 /// The incident that opened then, among those that are remembered, was not the device's fault: what it added is taken
-/// away again.
+/// away again, once.
 void take_back_incident(DeviceHistory& past, const RecoverRules& rules, WallTime opened_at, WallTime now);
 
 /// How long the device is held without evidence: `hold` doubled with each incident after the first, at most 7 days.

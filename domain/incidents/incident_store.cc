@@ -133,7 +133,16 @@ void IncidentStore::excuse(const std::vector<DeviceOnset>& onsets, const Suspect
   struct Excused {
     DeviceRecord& record;
     const std::set<WallTime>& blamed;
-    bool was_lemon = false;
+    std::vector<WallTime> incidents;
+    double highest = 0;  // of its card's penalty, with what is excused
+  };
+  const auto rules_for = [&](const DeviceRecord& record) {
+    const auto* known = rules_of(record, policy);
+    return known == nullptr ? RecoverRules() : *known;
+  };
+  const auto highest_of = [&](const DeviceRecord& record) {
+    const auto others = pasts_of(others_of_card(*this, record, world, policy));
+    return highest_card_penalty(record.past, others, rules_for(record), now.wall);
   };
   std::vector<Excused> taken_back;
   for (auto& [key, record] : records_) {
@@ -149,23 +158,30 @@ void IncidentStore::excuse(const std::vector<DeviceOnset>& onsets, const Suspect
     const auto* state = world.tracker().find(key);
     const bool is_held = state != nullptr && !state->holders.empty();
     if (facts != nullptr && is_held && !is_with_suspects(suspects, key, world)) continue;
-    const auto* rules = rules_of(record, policy);
-    taken_back.push_back({.record = record, .blamed = blamed, .was_lemon = record.past.is_lemon});
-    for (const auto at : excused)
-      take_back_incident(record.past, rules == nullptr ? RecoverRules() : *rules, at, now.wall);
+    taken_back.push_back({.record = record,
+                          .blamed = blamed,
+                          .incidents = std::move(excused),
+                          .highest = record.past.is_lemon ? highest_of(record) : 0});
     touched_.insert(key);
     ++revision_;
   }
-  for (auto& [record, blamed, was_lemon] : taken_back) {
-    auto& past = record.past;
-    const auto* known = rules_of(record, policy);
-    const auto rules = known == nullptr ? RecoverRules() : *known;
-    // What is left of its card may still be above the limit.
-    const auto others = pasts_of(others_of_card(*this, record, world, policy));
-    past.is_lemon =
-        past.is_lemon || (was_lemon && card_penalty(past, others, rules, now.wall) > rules.quarantine_above);
+  std::set<const DeviceRecord*> lemons;
+  for (auto& [record, blamed, incidents, highest] : taken_back) {
+    if (record.past.is_lemon) lemons.insert(&record);
+    for (const auto at : incidents) take_back_incident(record.past, rules_for(record), at, now.wall);
+  }
+  for (auto& [record, blamed, incidents, highest] : taken_back) {
+    // What broke by itself above the limit stays. Where the limit was raised since nobody knows which that was: then
+    // whatever broke by itself does.
+    const auto limit = rules_for(record).quarantine_above;
+    record.past.is_lemon = lemons.contains(&record) && highest_of(record) > (highest > limit ? limit : 0);
     const auto* facts = record.incident.facts();
-    if (facts == nullptr || !blamed.contains(named_at(*facts)) || (record.is_quarantined() && past.is_lemon)) continue;
+    if (facts == nullptr || (record.is_quarantined() && record.past.is_lemon)) continue;
+    if (!blamed.contains(named_at(*facts))) {
+      // What had led to its quarantine is forgotten, and the incident goes on.
+      record.incident.take(IncidentEvent::PastDeleted);
+      continue;
+    }
     // From here on the absence of our rule is our own doing, also for the process after us.
     record.ours.rule.take(MarkEvent::Meant);
     record.ours.noted_by = revision_;

@@ -81,4 +81,84 @@ TEST_CASE("What is left of a card that is above the limit without the guilty wor
   CHECK(last.past.is_lemon);
 }
 
+namespace {
+
+const DeviceKey kGpu0 = DeviceKey::dra("gpu.example.com", "node-a", "gpu-0");
+
+/// A quarantined device that broke at these hours before now, the last time in an incident that goes on.
+DeviceRecord quarantined(const std::vector<int>& hours_ago, double penalty) {
+  DeviceRecord record;
+  record.key = kGpu0;
+  record.past.policy = "p";
+  for (const int ago : hours_ago) record.past.incidents.push_back({.at = kNow.wall - hours(ago), .reason = {}});
+  record.past.count = std::ssize(record.past.incidents);
+  record.past.penalty = penalty;
+  record.past.penalty_at = kNow.wall - hours(hours_ago.back());
+  record.past.is_lemon = true;
+  IncidentFacts facts;
+  facts.since = facts.opened_at = kNow.wall - hours(hours_ago.back());
+  record.incident = Incident::going_on(std::move(facts), true, Acknowledged::No);
+  return record;
+}
+
+/// After what broke at these hours before now was put down to what ran on it.
+DeviceRecord excused(DeviceRecord record, const std::vector<int>& hours_ago, double limit) {
+  IncidentStore store;
+  std::vector<DeviceRecord> records;
+  records.push_back(std::move(record));
+  store.load(std::move(records), {});
+  Policy policy;
+  policy.policies.resize(1);
+  policy.policies.front().name = "p";
+  policy.policies.front().recover.half_life = hours(720);
+  policy.policies.front().recover.quarantine_above = limit;
+  std::vector<DeviceOnset> onsets;
+  for (const int ago : hours_ago) {
+    DeviceOnset onset;
+    onset.card = kGpu0;
+    onset.at = onset.named_at = kNow.wall - hours(ago);
+    onsets.push_back(std::move(onset));
+  }
+  store.excuse(onsets, Suspects(), World(), policy, kNow);
+  return *store.find(kGpu0);
+}
+
+}  // namespace
+
+TEST_CASE("A device that was quarantined for its own breaks stays so where the limit was raised since") {
+  const auto record = excused(quarantined({5, 4, 3, 2}, 4), {2}, 6);
+  CHECK(record.incident.phase() == IncidentPhase::Quarantined);
+  CHECK(record.past.is_lemon);
+}
+
+TEST_CASE("A device that was quarantined for its own breaks stays so although its penalty was written down rounded") {
+  // 1 + 2^(-719/720) is above the limit; what is left of 2.5 as of now is not.
+  const auto record = excused(quarantined({722, 3, 2}, 2.5), {2}, 1.5);
+  CHECK(record.incident.phase() == IncidentPhase::Quarantined);
+  CHECK(record.past.is_lemon);
+}
+
+TEST_CASE("A device that what ran on it has broken alone leaves quarantine, whatever the limit is now") {
+  for (const double limit : {0.5, 1.5, 6.0}) {
+    CAPTURE(limit);
+    const auto record = excused(quarantined({3, 2}, 2), {3, 2}, limit);
+    CHECK(record.incident.phase() == IncidentPhase::Probation);
+    CHECK_FALSE(record.past.is_lemon);
+  }
+}
+
+TEST_CASE("A quarantine ends with what had led to it also where the incident that goes on is the device's own") {
+  const auto record = excused(quarantined({3, 2}, 2), {3}, 1.5);
+  CHECK(record.incident.phase() == IncidentPhase::Open);
+  CHECK_FALSE(record.past.is_lemon);
+  CHECK(record.past.penalty == doctest::Approx(1).epsilon(0.01));
+}
+
+TEST_CASE("What was taken back once is not taken back again") {
+  auto record = excused(quarantined({4, 3, 2}, 3), {3}, 9);
+  const auto penalty = record.past.penalty;
+  record = excused(std::move(record), {3}, 9);
+  CHECK(record.past.penalty == doctest::Approx(penalty).epsilon(0.001));
+}
+
 }  // namespace dhc::excused_card_test
