@@ -82,6 +82,17 @@ double card_penalty(const DeviceHistory& own, std::span<const DeviceHistory* con
   return sum;
 }
 
+double penalty_after(const DeviceHistory& past, const RecoverRules& rules, WallTime vouched_until, WallTime at) {
+  std::vector<Break> breaks;
+  add_breaks(breaks, past, rules, at, true);
+  double sum = 0;
+  for (const auto& one : breaks) {
+    // Of one that a clock opened that was ahead its penalty's time was set right.
+    if (std::min(one.at, past.penalty_at) > vouched_until) sum += one.weight;
+  }
+  return sum;
+}
+
 double highest_card_penalty(const DeviceHistory& own, std::span<const DeviceHistory* const> others,
                             const RecoverRules& rules, WallTime at) {
   std::vector<Break> breaks;

@@ -13,6 +13,10 @@ namespace dhc {
 [[nodiscard]] double card_penalty(const DeviceHistory& own, std::span<const DeviceHistory* const> others,
                                   const RecoverRules& rules, WallTime at);
 
+/// What is left of the device's penalty where somebody vouches for all that it broke until then.
+[[nodiscard]] double penalty_after(const DeviceHistory& past, const RecoverRules& rules, WallTime vouched_until,
+                                   WallTime at);
+
 /// The highest that the card's penalty was at any of its faults, by what is remembered of those that nobody has vouched
 /// for or taken back: what has decayed since, or was rounded when it was written down, made it no better then.
 [[nodiscard]] double highest_card_penalty(const DeviceHistory& own, std::span<const DeviceHistory* const> others,

@@ -7,6 +7,7 @@
 #include "base/wake.h"
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
+#include "domain/history/card_penalty.h"
 #include "domain/incidents/card_memory.h"
 #include "domain/incidents/incident_turn.h"
 #include "domain/incidents/seen_taints.h"
@@ -99,7 +100,8 @@ void IncidentTurn::look_at(DeviceRecord& record) {
   const auto let_go = record.ours.let_go.size();
   const bool was_vouched_for = record.is_acknowledged();
   if (look_at_taint(record, seen_taints)) changed();
-  if (record.is_open() && record.is_acknowledged() && !was_vouched_for) pay_card(record);
+  if (record.is_open() && record.is_acknowledged() && !was_vouched_for)
+    pay_card(record, looked_at_until(record, seen_.world, now_.wall).value_or(now_.wall));
   // The rule of a device that was let go is removed by us: the process after us must not make it again.
   if (record.ours.let_go.size() != let_go) record.ours.noted_by = incidents_.revision_;
   await_word(record);
@@ -121,13 +123,19 @@ void IncidentTurn::look_at(DeviceRecord& record) {
   if (recovery.at) wake(*recovery.at);
 }
 
-/// Who vouches for a device vouches for its card: what its other devices have added would quarantine it at the next
-/// fault. An incident of theirs that goes on is judged by itself.
-void IncidentTurn::pay_card(const DeviceRecord& record) {
+/// Who vouches for a device vouches for its card: what its other devices have added until then would quarantine it at
+/// the next fault. An incident of theirs that goes on is judged by itself.
+void IncidentTurn::pay_card(const DeviceRecord& record, WallTime vouched_until) {
   const auto pay = [&](DeviceRecord& other) {
-    if (other.is_open() || (other.past.penalty == 0 && !other.past.is_lemon)) return false;
-    other.past.penalty = 0;
-    other.past.is_lemon = false;
+    auto& past = other.past;
+    if (other.is_open() || (past.penalty == 0 && !past.is_lemon)) return false;
+    const auto* known = rules_of(other, seen_.policy);
+    const auto rules = known == nullptr ? RecoverRules() : *known;
+    const auto left = penalty_after(past, rules, vouched_until, now_.wall);
+    if (left >= penalty_of(past, rules, now_.wall) && (!past.is_lemon || left > rules.quarantine_above)) return false;
+    past.is_lemon = past.is_lemon && left > rules.quarantine_above;
+    if (left > 0) past.penalty_at = now_.wall;
+    past.penalty = left;
     changed();
     return true;
   };

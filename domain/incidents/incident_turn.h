@@ -73,7 +73,7 @@ class IncidentTurn {
   void look_at(DeviceRecord& record);
   void look_at_trial(DeviceRecord& record);
   void await_word(const DeviceRecord& record);
-  void pay_card(const DeviceRecord& record);
+  void pay_card(const DeviceRecord& record, WallTime vouched_until);
   void look_at_policy(DeviceRecord& record);
   void remove_rule(OurMarks& ours);
   void hear(IncidentFacts& facts, EvidenceEvent event);

@@ -176,14 +176,7 @@ class Looker {
   [[nodiscard]] bool may_be_earlier() const { return seen_.now.mono < record_.ours.earlier_removal_by; }
 
   void acknowledge_by_node() {
-    const auto* facts = record_.incident.facts();
-    if (facts == nullptr) return;
-    const auto* node = seen_.world.node_under(record_.key);
-    if (node == nullptr) return;
-    const auto said = k8s::find(node->meta.annotations, kAcknowledgeAnnotation);
-    if (!said) return;
-    const auto until = operator_time(*said, seen_.now.wall);
-    if (until && facts->opened_at <= *until) acknowledge_it(Acknowledged::Annotated);
+    if (looked_at_until(record_, seen_.world, seen_.now.wall)) acknowledge_it(Acknowledged::Annotated);
   }
 
   /// The first word counts.
@@ -195,6 +188,15 @@ class Looker {
 };
 
 }  // namespace
+
+std::optional<WallTime> looked_at_until(const DeviceRecord& record, const World& world, WallTime now) {
+  const auto* facts = record.incident.facts();
+  const auto* node = facts == nullptr ? nullptr : world.node_under(record.key);
+  const auto said = node == nullptr ? std::nullopt : k8s::find(node->meta.annotations, kAcknowledgeAnnotation);
+  if (!said) return std::nullopt;
+  const auto until = operator_time(*said, now);
+  return until && facts->opened_at <= *until ? std::optional(*until) : std::nullopt;
+}
 
 bool look_at_taint(DeviceRecord& record, const SeenTaints& seen) { return Looker(record, seen).look(); }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -22,5 +23,8 @@ struct SeenTaints {
 /// Takes in what became of our rule or node taint for the record's device, and what an operator has said by it. True if
 /// the record has changed.
 bool look_at_taint(DeviceRecord& record, const SeenTaints& seen);
+
+/// Up to when an operator has looked at the record's open incident, by his annotation on its node; none: he has not.
+[[nodiscard]] std::optional<WallTime> looked_at_until(const DeviceRecord& record, const World& world, WallTime now);
 
 }  // namespace dhc

@@ -279,6 +279,31 @@ TEST_CASE("The status has of each device of a card the penalty of the card") {
   CHECK(penalties["other-0"] == 1);
 }
 
+TEST_CASE(
+    "Whoever says when he has looked at a device vouches for what its card broke until then, and for nothing later") {
+  for (const bool restarts : {false, true}) {
+    CAPTURE(restarts);
+    auto stage = two_cards(Tells::Counters, 9);
+    break_for_a_while(stage, {"mig-1"});
+    break_for_a_while(stage, {"mig-2"});
+    go_bad(stage, {"mig-0"});
+    const auto looked_at = stage.now().wall;
+    stage.run_for(minutes(20), Seconds(10));
+    break_for_a_while(stage, {"mig-2"});
+    break_for_a_while(stage, {"mig-3"});
+    auto node = stage.node_named("node-a");
+    node.meta.annotations.emplace_back(kAcknowledgeAnnotation, format_rfc3339(looked_at));
+    node.meta.annotations.sort();
+    stage.put(node);
+    if (restarts) stage.restart();
+    stage.run_for(Seconds(30));
+    REQUIRE(phase_of(stage, "mig-0") == IncidentPhase::Acknowledged);
+    CHECK(penalty_in_state(stage, "mig-1") == 0);
+    CHECK(penalty_in_state(stage, "mig-2") == doctest::Approx(1).epsilon(0.01));
+    CHECK(penalty_in_state(stage, "mig-3") == doctest::Approx(1).epsilon(0.01));
+  }
+}
+
 TEST_CASE("Whoever vouches for a replica of a card vouches for the card") {
   const std::string card = "GPU-8a56a4bc-c184-a047-2620-b5d9ad2a5b3d";
   Stage stage;
