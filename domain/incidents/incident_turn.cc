@@ -11,6 +11,7 @@
 #include "domain/cluster/node_departure.h"
 #include "domain/contract/names.h"
 #include "domain/contract/our_taint.h"
+#include "domain/findings/enforcement.h"
 #include "domain/history/card_penalty.h"
 #include "domain/incidents/card_memory.h"
 #include "domain/incidents/node_case.h"
@@ -370,10 +371,19 @@ IncidentTurn::Replicas IncidentTurn::take_past_of_replicas(DeviceRecord& record)
 void IncidentTurn::judge_card(DeviceRecord& record, const Onset& onset) {
   auto& past = record.past;
   if (past.is_lemon || !record.key.is_device() || !taints(onset.policy, record.key, seen_.world)) return;
-  const auto others = pasts_of(others_of_card(incidents_, record, seen_.world, seen_.policy));
+  const auto others = others_of_card(incidents_, record, seen_.world, seen_.policy);
+  if (others.empty()) return;
+  // Where a policy only observes no taint of ours keeps pods off the one that is quarantined for the card.
+  auto acted_on = others;
+  const auto mode = mode_on(&onset.policy, seen_.policy, seen_.world, record.key);
+  std::erase_if(acted_on, [&](const DeviceRecord* other) {
+    const auto* policy = policy_of(*other, seen_.policy);
+    return (other->ours.any() ? effective_mode(policy, seen_.policy)
+                              : mode_on(policy, seen_.policy, seen_.world, other->key)) < mode;
+  });
   const auto& rules = onset.policy.recover;
-  if (others.empty() || is_fault_of_another(past, others, rules, now_.wall)) return;
-  past.is_lemon = card_penalty(past, others, rules, now_.wall) > rules.quarantine_above;
+  if (is_fault_of_another(past, pasts_of(acted_on), rules, now_.wall)) return;
+  past.is_lemon = card_penalty(past, pasts_of(others), rules, now_.wall) > rules.quarantine_above;
 }
 
 void IncidentTurn::begin(DeviceRecord& record, const Onset& onset) {

@@ -304,6 +304,30 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("A device that is quarantined where its policy only observes keeps no other of its card from quarantine") {
+  for (const bool is_observed : {true, false}) {
+    CAPTURE(is_observed);
+    auto stage = two_cards(Tells::Counters, 1.5);
+    stage.policy().enforce_on = EnforceOn{.namespaces = {"default"}, .nodes = {}, .percent = 100};
+    stage.send_policy();
+    if (is_observed) {
+      drop_pod(stage, "pod-mig-0", "claim-mig-0");
+      stage.run_for(Seconds(10));
+      auto claim = stage.claim("claim-lab", {"mig-0"}, "pod-lab");
+      claim.meta.ns = "lab";
+      stage.put(claim);
+      stage.pod({.name = "pod-lab", .owner = "Job/lab", .claim = "claim-lab", .ns = "lab"});
+      stage.run_for(Seconds(10));
+    }
+    break_for_a_while(stage, {"mig-2"});
+    stage.report(is_observed ? "pod-lab" : "pod-mig-0", Health::Unhealthy, "Xid 79");
+    stage.run_for(Seconds(70));
+    REQUIRE(phase_of(stage, "mig-0") == IncidentPhase::Quarantined);
+    go_bad(stage, {"mig-1"});
+    CHECK(phase_of(stage, "mig-1") == (is_observed ? IncidentPhase::Quarantined : IncidentPhase::Open));
+  }
+}
+
 TEST_CASE("Whoever vouches for a replica of a card vouches for the card") {
   const std::string card = "GPU-8a56a4bc-c184-a047-2620-b5d9ad2a5b3d";
   Stage stage;
