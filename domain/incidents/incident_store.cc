@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "domain/contract/our_taint.h"
 #include "domain/history/card_penalty.h"
 #include "domain/incidents/card_memory.h"
 #include "domain/incidents/incident_turn.h"
@@ -250,6 +251,18 @@ void IncidentStore::await_earlier_removals(MonoTime until) {
     // What stands of an incident that has ended is to go, also where that is not written down for it.
     const bool goes = ours.rule.is_leaving() || ours.node.is_leaving() || (ours.any() && !record.is_open());
     if (goes) record.ours.earlier_removal_by = until;
+  }
+}
+
+void IncidentStore::drop_judged(std::map<std::string, WallTime>& removed_rules) const {
+  if (removed_rules.empty()) return;
+  for (const auto& [key, record] : records_) {
+    if (key.source != DeviceKey::Source::Dra) break;  // they come first
+    const auto& rule = record.ours.rule;
+    // A rule that stood in the incident and stands no more was judged in the turn that saw it go.
+    if (!rule.is_leaving() && (rule.stands() || !record.incident.was_tainted())) continue;
+    removed_rules.erase(rule_name(key));
+    removed_rules.erase(old_rule_name(key));
   }
 }
 

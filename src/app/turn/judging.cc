@@ -89,6 +89,21 @@ void Controller::State::note_removed(const Now& now) {
   };
   note(removed_rules, world.take_removed_rules());
   note(removed_taints, world.take_removed_taints());
+  note(told_removals, {});
+  // What the state says of a rule that went before it was read counts, and not what this process had thought of it.
+  if (!leads || std::exchange(is_reloaded, false)) incidents.drop_judged(removed_rules);
+}
+
+/// Until a write of ours was accepted a state may come by which all is judged anew.
+void Controller::State::note_told_removals() {
+  if (state.has_saved()) {
+    told_removals.clear();
+  } else {
+    std::erase_if(removed_rules, [](const auto& entry) { return may_be_card_rule(entry.first); });
+    told_removals.merge(removed_rules);
+  }
+  removed_rules.clear();
+  removed_taints.clear();
 }
 
 /// Who is suspected, by what the incident store has just found; it is written down with the incidents. True if another

@@ -121,6 +121,8 @@ void Controller::State::take(const Leading& message, const Now& now) {
 void Controller::State::note_loaded(const Now& now) {
   touched.everything();
   incidents.await_earlier_removals(now.mono + kHappensBy);
+  is_reloaded = true;
+  removed_rules.merge(std::exchange(told_removals, {}));
   world.note_homes(incidents.homes());
   world.note_incidents(incidents.open_incidents(policy.get()));
   world.note_guarded_pools(incidents.guarded_pools(world, now.wall));

@@ -161,8 +161,7 @@ class Controller::State::Planning {
                               .focus = &focus_,
                               .in_focus = &in_focus_,
                               .suspects = &state_.suspects});
-    state_.removed_rules.clear();
-    state_.removed_taints.clear();
+    state_.note_told_removals();
     opened_ = state_.incidents.take_opened();
     suspects_ = state_.look_at_suspects(opened_, now_);
     if (suspects_) widen_to_all();

@@ -74,6 +74,9 @@ struct Controller::State {
   // Not yet told to the incident store, and when they went away.
   std::map<std::string, WallTime> removed_rules;
   std::map<std::string, WallTime> removed_taints;  // nodes
+  // Told to an incident store that a later state may replace: it is told of them again.
+  std::map<std::string, WallTime> told_removals;
+  bool is_reloaded = false;  // since the last plan
   // Nodes of which an untaint got no answer, and until when it may happen yet.
   std::map<std::string, MonoTime> doubted_untaints;
   bool leads = true;                   // until an election says otherwise
@@ -135,6 +138,7 @@ struct Controller::State {
   void note_brake();
   void follow_brakes(Focus& focus, const Now& now);
   void note_removed(const Now& now);
+  void note_told_removals();
   [[nodiscard]] bool look_at_suspects(const std::set<DeviceKey>& opened, const Now& now);
   void tell_world(const Focus& focus, const Now& now);
 

@@ -59,6 +59,10 @@ class StateDesk {
   /// Whether the write belongs to this term.
   [[nodiscard]] bool is_current(const incident_state::WriteState& written) const { return written.term == file_.term; }
 
+  /// Whether what is remembered is surely the newest that was written: a write of this term was accepted, which happens
+  /// only at the version that has been read.
+  [[nodiscard]] bool has_saved() const { return has_saved_; }
+
   /// The brakes that were loaded with the incidents last, once.
   [[nodiscard]] std::optional<BrakeMemory> take_brakes() { return std::exchange(brakes_, std::nullopt); }
 

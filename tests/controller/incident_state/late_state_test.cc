@@ -1,0 +1,229 @@
+// What a process has learned before it could read the state is judged again by that state once it is read: a new
+// process that works without it after 30 s, a standby that begins to lead, one that leads again.
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "domain/contract/names.h"
+#include "domain/contract/our_taint.h"
+#include "domain/contract/state_names.h"
+#include "domain/incidents/state_text.h"
+#include "tests/controller/taint/driver_stage.h"
+
+namespace dhc::test::late_state_test {
+
+using k8s::Health;
+using std::chrono::hours;
+using std::chrono::minutes;
+
+namespace {
+
+constexpr std::string_view kEmptyState = R"({"version":2,"devices":[]})";
+
+void deliver_lists(Stage& stage, bool of_state) {
+  for (auto& list : stage.lists()) {
+    const bool is_state = std::get<k8s::Snapshot>(list).kind == k8s::Kind::ConfigMap;
+    if (is_state == of_state) stage.deliver(std::move(list));
+  }
+}
+
+/// A new process that cannot see the state ConfigMap yet: it waits for 30 s and goes on without it.
+void restart_blind(Stage& stage) {
+  stage.controller() = Controller();
+  stage.turn();  // what was put before is in the lists
+  stage.controller() = Controller();
+  deliver_lists(stage, false);
+  stage.deliver(EarlierState{std::nullopt});
+  stage.send_policy();
+  stage.run_for(Seconds(31));
+  REQUIRE(stage.verdict(std::string(kIncidentsName), Reason::StateNotRead) != nullptr);
+}
+
+/// The watch of the state ConfigMap delivers it at last.
+void show_state(Stage& stage) { deliver_lists(stage, true); }
+
+/// Its policy taints and does not evict; the state is kept.
+Stage remembering() {
+  auto stage = gpu_stage();
+  stage.whole_policy().own_namespace = "dhc";
+  stage.policy().evict.reset();
+  stage.send_policy();
+  return stage;
+}
+
+DeviceRecord record_in(const std::string& text, const std::string& device = "gpu-0") {
+  for (auto& record : parse_state(text).records) {
+    if (record.key.device == device) return record;
+  }
+  return {};
+}
+
+std::string text_of(std::vector<DeviceRecord> records) {
+  IncidentStore store;
+  store.load(std::move(records), {});
+  return state_text(store).text;
+}
+
+// ---- rules that the leader removes itself
+
+/// What a leader has written down while its rule stood, when it meant to remove it, and when that was gone: its policy
+/// asks for no taint any more, and the incident goes on.
+struct Withdrawn {
+  k8s::DeviceTaintRule rule;
+  std::string stands;
+  std::string meant;
+  std::string gone;
+};
+
+Withdrawn withdrawn_by_a_leader() {
+  auto leader = remembering();
+  leader.run_for(Seconds(70));
+  REQUIRE(leader.rule() != nullptr);
+  Withdrawn withdrawn{.rule = *leader.rule(), .stands = leader.state_text(), .meant = {}, .gone = {}};
+  leader.policy().taint.reset();
+  leader.send_policy();
+  for (int second = 0; second < 30; ++second) {
+    for (const auto& action : leader.turn()) {
+      leader.answer(action);
+      leader.show(action);
+    }
+    if (record_in(leader.state_text()).ours.rule.is_leaving()) withdrawn.meant = leader.state_text();
+    leader.advance(Seconds(1));
+  }
+  withdrawn.gone = leader.state_text();
+  REQUIRE(leader.rule() == nullptr);
+  REQUIRE_FALSE(withdrawn.meant.empty());
+  const auto record = record_in(withdrawn.gone);
+  REQUIRE(record.is_open());
+  REQUIRE_FALSE(record.is_acknowledged());
+  REQUIRE_FALSE(record.ours.rule.stands());
+  return withdrawn;
+}
+
+/// A standby of the same cluster that has watched for as long as that leader led.
+Stage standby_without_taint() {
+  auto stage = remembering();
+  stage.policy().taint.reset();
+  stage.send_policy();
+  stage.deliver(Leading{.leads = false});
+  stage.run_for(Seconds(71));
+  return stage;
+}
+
+void check_nobody_has_vouched(const Stage& stage) {
+  CHECK(stage.verdict("node-a", Reason::Acknowledged) == nullptr);
+  const auto record = record_in(stage.state_text());
+  CHECK(record.is_open());
+  CHECK_FALSE(record.is_acknowledged());
+  CHECK(record.past.penalty > 0);
+}
+
+}  // namespace
+
+TEST_CASE("A rule that the leader before us took away itself is nobody's acknowledgement, whenever the state is seen") {
+  const auto written = withdrawn_by_a_leader();
+  for (const bool stands_first : {true, false}) {
+    for (const bool meant_first : {true, false}) {
+      for (const bool is_late : {true, false}) {
+        CAPTURE(stands_first);
+        CAPTURE(meant_first);
+        CAPTURE(is_late);
+        auto stage = standby_without_taint();
+        if (stands_first) stage.put(state_map(written.stands));
+        stage.put(written.rule);
+        stage.turn();
+        if (meant_first) stage.put(state_map(written.meant));
+        stage.turn();
+        stage.advance(Seconds(1));
+        stage.remove(k8s::Kind::DeviceTaintRule, written.rule.meta.name);
+        stage.turn();
+        stage.advance(Seconds(1));
+        if (!is_late) stage.put(state_map(written.gone));
+        stage.deliver(Leading{.leads = true});
+        stage.turn();
+        if (is_late) stage.put(state_map(written.gone));
+        stage.run_for(minutes(5), Seconds(5));
+        check_nobody_has_vouched(stage);
+      }
+    }
+  }
+}
+
+TEST_CASE("A rule of the incident before that the leader took away is nobody's word about the incident that goes on") {
+  const auto written = withdrawn_by_a_leader();
+  // It began while the rule was on its way out, and never saw it as its own.
+  const auto untainted = [](const std::string& text) {
+    auto record = record_in(text);
+    record.incident.facts()->was_tainted = false;
+    return text_of({std::move(record)});
+  };
+  auto stage = standby_without_taint();
+  stage.put(state_map(untainted(written.meant)));
+  stage.put(written.rule);
+  stage.turn();
+  stage.advance(Seconds(1));
+  stage.remove(k8s::Kind::DeviceTaintRule, written.rule.meta.name);
+  stage.turn();
+  stage.put(state_map(untainted(written.gone)));
+  stage.turn();
+  stage.deliver(Leading{.leads = true});
+  stage.run_for(minutes(5), Seconds(5));
+  check_nobody_has_vouched(stage);
+}
+
+TEST_CASE("A process that leads again takes its own removal, which another leader has sent, for nobody's word") {
+  auto stage = remembering();
+  stage.run_for(Seconds(70));
+  REQUIRE(stage.rule() != nullptr);
+  stage.policy().taint.reset();
+  stage.send_policy();
+  // It is written down that the rule is to go; then the Lease is lost.
+  for (int second = 0; second < 30 && !record_in(stage.state_text()).ours.rule.is_leaving(); ++second) {
+    for (const auto& action : stage.turn()) {
+      stage.answer(action);
+      if (!std::holds_alternative<taint::DeleteRule>(action)) stage.show(action);
+    }
+    stage.advance(Seconds(1));
+  }
+  const auto meant = record_in(stage.state_text());
+  REQUIRE(meant.ours.rule.is_leaving());
+  stage.deliver(Leading{.leads = false});
+  stage.turn();
+  stage.remove(k8s::Kind::DeviceTaintRule, stage.rule()->meta.name);
+  stage.turn();
+  auto gone = meant;
+  gone.ours.rule = {};
+  stage.put(state_map(text_of({std::move(gone)})));
+  stage.turn();
+  stage.advance(Seconds(15));
+  stage.deliver(Leading{.leads = true});
+  stage.run_for(minutes(5), Seconds(5));
+  check_nobody_has_vouched(stage);
+}
+
+TEST_CASE("A rule that an operator removes while the state cannot be read is not made again once it is") {
+  auto stage = remembering();
+  stage.run_for(Seconds(70));
+  REQUIRE(stage.rule() != nullptr);
+  // The process before us ended before it had written down that its rule stands.
+  auto record = record_in(stage.state_text());
+  record.ours.rule = {};
+  record.incident.facts()->was_tainted = false;
+  stage.put(state_map(text_of({std::move(record)})));
+  restart_blind(stage);
+  stage.remove(k8s::Kind::DeviceTaintRule, stage.rule()->meta.name);
+  stage.run_for(Seconds(20));
+  show_state(stage);
+  stage.run_for(minutes(5), Seconds(5));
+  CHECK(stage.rule() == nullptr);
+  CHECK(stage.verdict("node-a", Reason::Acknowledged) != nullptr);
+}
+
+}  // namespace dhc::test::late_state_test
