@@ -159,6 +159,9 @@ class World {
   /// Devices with an open incident, and since when they have been bad: a report about a device that the tracker has
   /// forgotten, also by a restart, continues its incident, and what ends it must last.
   void note_incidents(std::map<DeviceKey, OpenIncident> incidents);
+  /// The same of what was read late: that it knows nothing of an incident which was open here has ended none, and makes
+  /// nobody's Healthy believed.
+  void recall_incidents(std::map<DeviceKey, OpenIncident> incidents);
   /// The same of one device; none: it has no open incident.
   void note_incident(const DeviceKey& key, std::optional<OpenIncident> incident);
 

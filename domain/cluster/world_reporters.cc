@@ -25,6 +25,15 @@ void World::note_incidents(std::map<DeviceKey, OpenIncident> incidents) {
   for (auto& [key, incident] : incidents) note_incident(key, std::move(incident));
 }
 
+void World::recall_incidents(std::map<DeviceKey, OpenIncident> incidents) {
+  for (auto& [key, known] : incidents_) {
+    if (incidents.contains(key)) continue;
+    known.reported = false;
+    dirty_devices_.insert(key);
+  }
+  note_incidents(std::move(incidents));
+}
+
 void World::note_incident(const DeviceKey& key, std::optional<OpenIncident> incident) {
   const auto known = incidents_.find(key);
   const bool is_known = known != incidents_.end();

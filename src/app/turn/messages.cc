@@ -124,7 +124,7 @@ void Controller::State::note_loaded(const Now& now) {
   is_reloaded = true;
   removed_rules.merge(std::exchange(told_removals, {}));
   world.note_homes(incidents.homes());
-  world.note_incidents(incidents.open_incidents(policy.get()));
+  world.recall_incidents(incidents.open_incidents(policy.get()));
   world.note_guarded_pools(incidents.guarded_pools(world, now.wall));
   requests.recall_losses(incidents.records(), now);
   if (auto found = state.take_suspects()) {

@@ -226,4 +226,50 @@ TEST_CASE("A rule that an operator removes while the state cannot be read is not
   CHECK(stage.verdict("node-a", Reason::Acknowledged) != nullptr);
 }
 
+// ---- what the World believes
+
+TEST_CASE("A driver's Healthy after its restart is not believed because the state knows nothing of the incident") {
+  auto stage = remembering();
+  stage.policy().taint.reset();
+  stage.send_policy();
+  put_driver(stage, stage.now().wall - hours(1));
+  stage.put(state_map(std::string(kEmptyState)));
+  restart_blind(stage);
+  stage.run_for(minutes(2));
+  REQUIRE_FALSE(stage.controller().stats().incidents.empty());
+  put_driver(stage, stage.now().wall);
+  stage.report("train-1", Health::Healthy);
+  stage.run_for(minutes(2), Seconds(5));
+  REQUIRE(stage.controller().stats().devices_healthy == 0);
+  show_state(stage);
+  stage.run_for(minutes(2), Seconds(5));
+  CHECK(stage.controller().stats().devices_healthy == 0);
+  CHECK_FALSE(stage.controller().stats().incidents.empty());
+  CHECK(record_in(stage.state_text()).is_open());
+}
+
+TEST_CASE("A driver's Healthy after its restart is believed where the state says that the incident has ended") {
+  auto stage = remembering();
+  stage.policy().taint.reset();
+  stage.send_policy();
+  put_driver(stage, stage.now().wall - hours(1));
+  stage.put(state_map(std::string(kEmptyState)));
+  restart_blind(stage);
+  stage.run_for(minutes(2));
+  put_driver(stage, stage.now().wall);
+  stage.report("train-1", Health::Healthy);
+  stage.run_for(minutes(1), Seconds(5));
+  DeviceRecord record;
+  record.key = DeviceKey::dra(std::string(kDriver), "node-a", "gpu-0");
+  record.past.policy = "p";
+  record.past.count = 1;
+  record.past.penalty = 1;
+  record.past.penalty_at = stage.now().wall - minutes(2);
+  record.incident = Incident::over({.at = stage.now().wall, .why = "a leader has found so"}, std::nullopt);
+  stage.put(state_map(text_of({std::move(record)})));
+  stage.run_for(minutes(2), Seconds(5));
+  CHECK(stage.controller().stats().devices_healthy == 1);
+  CHECK(stage.controller().stats().incidents.empty());
+}
+
 }  // namespace dhc::test::late_state_test
