@@ -135,6 +135,7 @@ void Controller::State::note_loaded(const Now& now) {
     handed = *std::move(found);
     handed.await_earlier(now.mono + kHappensBy);
   }
+  bulletin.forget_unwritten();
   bulletin.recall(state.take_news(), now);
   auto noted = state.take_ailing();
   ailing = AilingPods(noted, now);

@@ -36,6 +36,10 @@ std::string news_id(std::string_view type, const std::string& identity) {
   return short_id(fmt::format("{}|{}", type, identity));
 }
 
+std::string incident_news_id(std::string_view type, const DeviceKey& key, WallTime opened_at) {
+  return news_id(type, to_string(key) + "|" + format_rfc3339(opened_at));
+}
+
 /// What events about one incident have in common.
 Json incident_data(const DeviceKey& key, WallTime opened_at, const std::string& node, const std::string& policy) {
   return {{"incident", incident_id(key, opened_at)}, {"device", to_string(key)}, {"node", node}, {"policy", policy}};
@@ -108,6 +112,28 @@ bool Bulletin::look(const BulletinSight& sight) {
   return has_more;
 }
 
+void Bulletin::forget_unwritten() {
+  std::set<std::string> forgotten;
+  for (const auto& one : pending_) {
+    if (one.revision > 0) forgotten.insert(one.news.id);
+  }
+  // What was told to go on goes on until its end is told.
+  for (const auto& one : pending_) {
+    if (one.closed && one.revision > 0) going_.insert_or_assign(one.closed->first, one.closed->second);
+  }
+  std::erase_if(going_, [&](const auto& entry) {
+    return forgotten.contains(incident_news_id(kOpened, entry.first, entry.second.opened_at));
+  });
+  std::erase_if(pending_, [](const Pending& one) { return one.revision > 0; });
+  std::erase_if(kept_, [&](const RecentNews& one) { return forgotten.contains(one.news->id); });
+  for (const auto& id : forgotten) {
+    told_.erase(id);
+    added_.erase(id);
+  }
+  seen_revision_.reset();
+  is_changed_ = true;
+}
+
 void Bulletin::recall(std::vector<News> news, const Now& now) {
   for (auto& one : news) {
     const auto id = one.id;
@@ -175,9 +201,9 @@ void Bulletin::look_at(const DeviceRecord& record, const BulletinSight& sight) {
   data["since"] = format_rfc3339(facts->since);
   if (!record.past.incidents.empty()) data["reason"] = printable_cut(record.past.incidents.back().reason, kLongestTold);
   const auto revision = sight.incidents.revision();
-  const auto identity = device + "|" + format_rfc3339(named_at(*facts));
-  follows_.insert(news_id(kOpened, identity));
-  add({.id = news_id(kOpened, identity),
+  auto id = incident_news_id(kOpened, record.key, named_at(*facts));
+  follows_.insert(id);
+  add({.id = std::move(id),
        .type = std::string(kOpened),
        .subject = device,
        .at = facts->opened_at,
@@ -185,8 +211,9 @@ void Bulletin::look_at(const DeviceRecord& record, const BulletinSight& sight) {
       revision, sight.now);
   if (!record.is_quarantined()) return;
   data["incidents"] = record.past.count;
-  follows_.insert(news_id(kQuarantined, identity));
-  add({.id = news_id(kQuarantined, identity),
+  id = incident_news_id(kQuarantined, record.key, named_at(*facts));
+  follows_.insert(id);
+  add({.id = std::move(id),
        .type = std::string(kQuarantined),
        .subject = device,
        .at = facts->opened_at,
@@ -200,9 +227,11 @@ std::string Bulletin::close(const DeviceKey& key, const Going& going, WallTime a
   auto data = incident_data(key, going.opened_at, going.node, going.policy);
   data["mode"] = mode_of(going.policy, sight.policy);
   data["why"] = printable_cut(why, kLongestTold);
-  auto id = news_id(kClosed, device + "|" + format_rfc3339(going.opened_at));
+  auto id = incident_news_id(kClosed, key, going.opened_at);
+  const auto told = going_.find(key);
+  const bool goes_on = told != going_.end() && told->second.opened_at == going.opened_at;
   add({.id = id, .type = std::string(kClosed), .subject = device, .at = at, .data = json_text(data)},
-      sight.incidents.revision(), sight.now);
+      sight.incidents.revision(), sight.now, goes_on ? std::optional(std::pair(key, told->second)) : std::nullopt);
   return id;
 }
 
@@ -281,12 +310,13 @@ void Bulletin::look_at_objects(const BulletinSight& sight) {
   }
 }
 
-void Bulletin::add(News news, std::uint64_t revision, const Now& now) {
+void Bulletin::add(News news, std::uint64_t revision, const Now& now,
+                   std::optional<std::pair<DeviceKey, Going>> closed) {
   if (is_over(news, now) || !told_.try_emplace(news.id, now.mono).second) return;
   kept_.push_back({.news = std::make_shared<const News>(news)});
   added_.insert(news.id);
   is_changed_ = true;
-  pending_.push_back({.news = std::move(news), .revision = revision, .since = now.mono});
+  pending_.push_back({.news = std::move(news), .revision = revision, .since = now.mono, .closed = std::move(closed)});
 }
 
 /// In their order: what became so first is told first.

@@ -46,6 +46,10 @@ class Bulletin {
   /// be written down.
   [[nodiscard]] bool look(const BulletinSight& sight);
 
+  /// A state was read that knows nothing of what has not been written down: that is forgotten before it is told, and
+  /// what the state says of its incidents is news.
+  void forget_unwritten();
+
   /// Takes in what a leader before has kept: it is told again.
   void recall(std::vector<News> news, const Now& now);
 
@@ -79,6 +83,7 @@ class Bulletin {
     News news;
     std::uint64_t revision = 0;  // to be saved before
     MonoTime since;
+    std::optional<std::pair<DeviceKey, Going>> closed = {};  // what was told to go on and ends by it
   };
 
   void look_at_incidents(const BulletinSight& sight);
@@ -89,7 +94,7 @@ class Bulletin {
   void look_at_evictions(const BulletinSight& sight);
   void look_at_nodes(const BulletinSight& sight);
   void look_at_objects(const BulletinSight& sight);
-  void add(News news, std::uint64_t revision, const Now& now);
+  void add(News news, std::uint64_t revision, const Now& now, std::optional<std::pair<DeviceKey, Going>> closed = {});
   [[nodiscard]] bool keep(const Now& now);
   void flush(const BulletinSight& sight);
 

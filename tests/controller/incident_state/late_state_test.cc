@@ -272,4 +272,67 @@ TEST_CASE("A driver's Healthy after its restart is believed where the state says
   CHECK(stage.controller().stats().incidents.empty());
 }
 
+// ---- the webhook
+
+namespace {
+
+Stage telling() {
+  auto stage = remembering();
+  stage.policy().taint.reset();  // a rule tells a new process when its incident opened
+  stage.limits().webhook =
+      WebhookRules{.url = {.host = "hooks.example.com", .target = "/"}, .secret_file = "/etc/secret"};
+  stage.send_policy();
+  return stage;
+}
+
+/// `type incident`, in order.
+std::vector<std::string> told_by(Stage& stage) {
+  std::vector<std::string> all;
+  for (const auto& news : stage.controller().take_news()) {
+    const auto data = nlohmann::json::parse(news.data);
+    all.push_back(news.type.substr(17) + " " + data.value("incident", std::string()));
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("An incident that opened before the state was read is not told where the state knows it by another name") {
+  auto stage = telling();
+  stage.run_for(Seconds(110));
+  const auto before = told_by(stage);
+  REQUIRE(before.size() == 1);
+  restart_blind(stage);
+  stage.run_for(Seconds(10));
+  REQUIRE_FALSE(stage.controller().stats().incidents.empty());
+  REQUIRE(told_by(stage).empty());
+  show_state(stage);
+  stage.run_for(minutes(3), Seconds(1));
+  CHECK(told_by(stage) == before);
+}
+
+TEST_CASE("An incident that was told before the state was read is closed when the state knows another, or none") {
+  for (const bool is_known : {true, false}) {
+    CAPTURE(is_known);
+    auto stage = telling();
+    stage.run_for(Seconds(110));
+    const auto before = told_by(stage);
+    if (!is_known) stage.put(state_map(std::string(kEmptyState)));
+    restart_blind(stage);
+    stage.run_for(Seconds(40));
+    const auto phantom = told_by(stage);
+    REQUIRE(phantom.size() == 1);
+    REQUIRE(phantom != before);
+    // It is well again: nothing else opens.
+    if (!is_known) stage.report("train-1", Health::Healthy);
+    show_state(stage);
+    stage.run_for(minutes(1), Seconds(1));
+    const auto told = told_by(stage);
+    const auto closed = "incident.closed " + phantom.front().substr(std::string("incident.opened ").size());
+    CHECK(std::ranges::count(told, closed) == 1);
+    CHECK(std::ranges::count(told, before.front()) == (is_known ? 1 : 0));
+    CHECK(told.size() == (is_known ? 2 : 1));
+  }
+}
+
 }  // namespace dhc::test::late_state_test
