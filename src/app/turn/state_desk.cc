@@ -206,8 +206,9 @@ void StateDesk::load(IncidentStore& incidents, const Now& now) {
   incidents.load(std::move(content.records), std::move(content.departed), std::move(content.caps));
   take_sections(std::move(content.sections), now);
   file_.damage = std::move(content.damage);
-  // What was damaged is written anew although nothing has changed since; what was taken over was never written.
-  if (file_.damage || imports) file_.saved.reset();
+  // What was damaged is written anew although nothing has changed since; what was taken over was never written, nor was
+  // what was learned while it could not be read, of which some stays.
+  if (file_.damage || imports || incidents.revision() != 0) file_.saved.reset();
 }
 
 /// The first time it is all that is remembered; after a rollback what is new in it is taken in.

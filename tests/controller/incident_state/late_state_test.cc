@@ -272,6 +272,64 @@ TEST_CASE("A driver's Healthy after its restart is believed where the state says
   CHECK(stage.controller().stats().incidents.empty());
 }
 
+// ---- the brake
+
+namespace {
+
+/// A node with eight devices, all held; nothing is tainted or evicted.
+Stage eight_held() {
+  Stage stage;
+  stage.whole_policy().own_namespace = "dhc";
+  stage.policy().evict.reset();
+  stage.limits().brake_trial_after = hours(720);
+  stage.send_policy();
+  stage.node("node-a", 8);
+  for (int i = 0; i < 8; ++i) {
+    stage.pod(
+        {.name = fmt::format("p-{}", i), .owner = fmt::format("ReplicaSet/{}", i), .device = fmt::format("gpu-{}", i)});
+  }
+  stage.settle();
+  return stage;
+}
+
+void break_devices(Stage& stage, int first, int count) {
+  for (int i = first; i < first + count; ++i) stage.report(fmt::format("p-{}", i), Health::Unhealthy, "Xid 79");
+}
+
+/// Three of them have broken an hour apart, which engages no brake.
+Stage three_broken() {
+  auto stage = eight_held();
+  for (int i = 0; i < 3; ++i) {
+    break_devices(stage, i, 1);
+    stage.node("node-a", 8, 7 - i);
+    stage.run_for(hours(1), minutes(1));
+  }
+  REQUIRE(stage.verdict("node-a", Reason::BrakeEngaged) == nullptr);
+  REQUIRE(parse_state(stage.state_text()).records.size() == 3);
+  return stage;
+}
+
+bool is_braked(const Stage& stage) { return stage.verdict("node-a", Reason::BrakeEngaged) != nullptr; }
+
+}  // namespace
+
+TEST_CASE("A brake that devices have engaged of which the state knows nothing stays engaged, and is written down") {
+  for (const bool has_old : {true, false}) {
+    CAPTURE(has_old);
+    auto stage = has_old ? three_broken() : eight_held();
+    if (!has_old) stage.put(state_map(std::string(kEmptyState)));
+    restart_blind(stage);
+    break_devices(stage, 3, 3);
+    stage.node("node-a", 8, has_old ? 2 : 5);
+    stage.run_for(minutes(2), Seconds(5));
+    REQUIRE(is_braked(stage));
+    show_state(stage);
+    stage.run_for(minutes(2), Seconds(5));
+    CHECK(is_braked(stage));
+    CHECK(stage.state_text().contains("brakes"));
+  }
+}
+
 // ---- the webhook
 
 namespace {
