@@ -270,7 +270,12 @@ void Brake::observe(const BrakeSighting& seen) {
 }
 
 void Brake::load(BrakeMemory memory, const Now& now) {
-  engaged_ = std::move(memory.engaged);
+  std::erase_if(engaged_, [&](const auto& entry) { return !grounds_.contains(entry.first); });
+  for (auto& [scope, engaged] : memory.engaged) {
+    grounds_.erase(scope);
+    doubted_.erase(scope);
+    engaged_.insert_or_assign(scope, std::move(engaged));
+  }
   unnamed_.clear();
   for (const auto& [scope, cards] : memory.unnamed) {
     if (engaged_.contains(scope)) unnamed_[scope] = {.cards = cards, .like = {}, .before = now.wall};
@@ -289,6 +294,27 @@ void Brake::load(BrakeMemory memory, const Now& now) {
     for (const auto& [key, bad] : memory.unheld) {
       if (key.scope == scope.scope) unnamed.like.insert(key);
     }
+  }
+}
+
+void Brake::recall_onsets(const DeviceRecords& records, const World& world, const Now& now) {
+  std::set<DeviceKey> moved;
+  for (auto& [key, bad] : bad_) {
+    const auto* facts = standing_of(find_record(records, key));
+    if (facts == nullptr) continue;
+    auto onset = moment_of(facts->opened_at, now);
+    // Whoever has seen it well knows better since when it is bad.
+    const auto* state = world.tracker().find(key);
+    if (state != nullptr && state->seen_healthy && state->unhealthy_since && state->unhealthy_since->mono > onset.mono)
+      onset = *state->unhealthy_since;
+    if (onset.mono >= bad.onset.mono) continue;
+    bad.onset = onset;
+    moved.insert(key);
+  }
+  if (moved.empty()) return;
+  for (auto& [scope, devices] : grounds_) {
+    const auto lost = std::erase_if(devices, [&](const auto& entry) { return moved.contains(entry.first); });
+    if (lost > 0) doubted_.insert(scope);
   }
 }
 
@@ -556,6 +582,44 @@ void Brake::weigh_nodes(const BrakeSighting& seen) {
   }
 }
 
+/// On what it has just engaged.
+void Brake::note_grounds(const BrakeScope& scope, const BrakeSighting& seen) {
+  auto& grounds = grounds_[scope];
+  const auto group = groups_.find(scope);
+  if (scope.nodes || group == groups_.end()) return;
+  for (const auto& key : group->second.devices) {
+    const auto& bad = bad_.at(key);
+    if (seen.now.mono - began_in(scope, bad) < seen.policy.limits.brake_within) grounds.emplace(key, bad.card);
+  }
+}
+
+/// Whether it would have engaged without what was old news then: on the devices that are left, or on those that have
+/// gone bad within one window, then or since.
+bool Brake::has_grounds(const BrakeScope& scope, std::int64_t known, const Limits& limits) const {
+  using Card = std::pair<std::string_view, std::string_view>;
+  std::set<Card> left;
+  for (const auto& [key, card] : grounds_.at(scope)) left.emplace(key.place, card);
+  if (engages(limits, scope, std::ssize(left), known)) return true;
+  const auto group = groups_.find(scope);
+  if (group == groups_.end()) return false;
+  std::vector<std::pair<MonoTime, Card>> onsets;
+  for (const auto& key : group->second.devices) {
+    const auto& bad = bad_.at(key);
+    onsets.emplace_back(began_in(scope, bad), Card(key.place, bad.card));
+  }
+  std::ranges::sort(onsets);
+  std::map<Card, std::int64_t> window;
+  auto first = onsets.begin();
+  for (const auto& [at, card] : onsets) {
+    ++window[card];
+    for (; at - first->first >= limits.brake_within; ++first) {
+      if (--window[first->second] == 0) window.erase(first->second);
+    }
+    if (engages(limits, scope, std::ssize(window), known)) return true;
+  }
+  return false;
+}
+
 void Brake::judge(const BrakeScope& scope, const Tally& tally, const BrakeSighting& seen) {
   const auto& limits = seen.policy.limits;
   auto found = engaged_.find(scope);
@@ -567,7 +631,10 @@ void Brake::judge(const BrakeScope& scope, const Tally& tally, const BrakeSighti
     found = engaged_.try_emplace(scope).first;
     found->second.since = now;
     found->second.waits_from = now;
+    note_grounds(scope, seen);
     ++revision_;
+  } else if (doubted_.erase(scope) > 0 && !has_grounds(scope, tally.known, limits)) {
+    return release(found);
   }
   auto& brake = found->second;
   brake.devices = tally.standing;
@@ -578,8 +645,13 @@ void Brake::judge(const BrakeScope& scope, const Tally& tally, const BrakeSighti
   if (!brake.low_since) brake.low_since = seen.now.mono;
   const bool by_operator = is_off || (tally.released && brake.since.wall <= *tally.released);
   if (!by_operator && seen.now.mono - *brake.low_since < kReleaseSettle) return;
-  engaged_.erase(found);
-  unnamed_.erase(scope);
+  release(found);
+}
+
+void Brake::release(std::map<BrakeScope, EngagedBrake>::iterator engaged) {
+  unnamed_.erase(engaged->first);
+  grounds_.erase(engaged->first);
+  engaged_.erase(engaged);
   ++revision_;
 }
 

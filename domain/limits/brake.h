@@ -155,8 +155,11 @@ class Brake {
   /// Each brake that holds the device on this node lets this pod go, once that is written down.
   void begin_trial(const BrakeTrial& trial, const std::string& node);
 
-  /// Takes in what a process before us has written.
+  /// Takes in what a process before us has written. What this process has engaged itself stays engaged.
   void load(BrakeMemory memory, const Now& now);
+  /// The incidents that were read tell of bad devices since when they are bad: those that this process has not seen
+  /// well before are old news, and a brake that it has engaged on them alone is released with the next sighting.
+  void recall_onsets(const DeviceRecords& records, const World& world, const Now& now);
   /// How many cards of this scope count that have no names.
   [[nodiscard]] std::int64_t unnamed(const BrakeScope& scope, std::optional<WallTime> released = {}) const;
   /// Counts changes of what is to be written down.
@@ -189,6 +192,9 @@ class Brake {
   [[nodiscard]] std::int64_t known_of(const BrakeScope& scope, const Group& group, const World& world) const;
   void weigh_nodes(const BrakeSighting& seen);
   void judge(const BrakeScope& scope, const Tally& tally, const BrakeSighting& seen);
+  void release(std::map<BrakeScope, EngagedBrake>::iterator engaged);
+  void note_grounds(const BrakeScope& scope, const BrakeSighting& seen);
+  [[nodiscard]] bool has_grounds(const BrakeScope& scope, std::int64_t known, const Limits& limits) const;
   void follow_trials(const BrakeSighting& seen);
 
   std::map<DeviceKey, BadDevice> bad_;
@@ -207,6 +213,9 @@ class Brake {
   bool has_new_unheld_ = false;
   std::map<BrakeScope, EngagedBrake> engaged_;
   std::map<BrakeScope, UnnamedDevices> unnamed_;  // of engaged_
+  // Of those of engaged_ that this process has engaged: on which devices, and their cards.
+  std::map<BrakeScope, std::map<DeviceKey, std::string>> grounds_;
+  std::set<BrakeScope> doubted_;  // of grounds_, those that have lost some since
   std::uint64_t revision_ = 0;
 };
 

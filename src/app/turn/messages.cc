@@ -141,6 +141,7 @@ void Controller::State::note_loaded(const Now& now) {
   ailing = AilingPods(noted, now);
   world.note_ailing(std::move(noted));
   if (auto brakes = state.take_brakes()) brake.load(*std::move(brakes), now);
+  brake.recall_onsets(incidents.records(), world, now);
 }
 
 }  // namespace dhc

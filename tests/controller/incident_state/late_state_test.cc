@@ -309,9 +309,41 @@ Stage three_broken() {
   return stage;
 }
 
+std::ptrdiff_t states_written(const Stage& stage) { return std::ranges::count(stage.writes(), "state"); }
+
 bool is_braked(const Stage& stage) { return stage.verdict("node-a", Reason::BrakeEngaged) != nullptr; }
 
 }  // namespace
+
+TEST_CASE("A brake that engaged on what the state knows to have been bad for hours is released when that is read") {
+  auto stage = three_broken();
+  restart_blind(stage);
+  stage.run_for(Seconds(30));
+  REQUIRE(is_braked(stage));
+  const auto written = states_written(stage);
+  show_state(stage);
+  stage.run_for(Seconds(10));
+  CHECK_FALSE(is_braked(stage));
+  CHECK(states_written(stage) > written);
+  CHECK_FALSE(stage.state_text().contains("brakes"));
+  stage.run_for(minutes(5), Seconds(5));
+  CHECK_FALSE(is_braked(stage));
+}
+
+TEST_CASE("Devices that this process has seen well before they broke hold the brake, whatever the state says") {
+  auto stage = three_broken();
+  for (int i = 0; i < 3; ++i) stage.report(fmt::format("p-{}", i), Health::Healthy);
+  stage.node("node-a", 8, 8);
+  restart_blind(stage);
+  stage.run_for(minutes(1), Seconds(5));
+  break_devices(stage, 0, 3);
+  stage.node("node-a", 8, 5);
+  stage.run_for(minutes(2), Seconds(5));
+  REQUIRE(is_braked(stage));
+  show_state(stage);
+  stage.run_for(minutes(2), Seconds(5));
+  CHECK(is_braked(stage));
+}
 
 TEST_CASE("A brake that devices have engaged of which the state knows nothing stays engaged, and is written down") {
   for (const bool has_old : {true, false}) {
@@ -328,6 +360,34 @@ TEST_CASE("A brake that devices have engaged of which the state knows nothing st
     CHECK(is_braked(stage));
     CHECK(stage.state_text().contains("brakes"));
   }
+}
+
+TEST_CASE("A brake of the state and one that engaged before it was read both hold") {
+  auto stage = eight_held();
+  stage.node("node-b", 8);
+  for (int i = 0; i < 8; ++i) {
+    stage.pod({.name = fmt::format("b-{}", i),
+               .node = "node-b",
+               .owner = fmt::format("ReplicaSet/b-{}", i),
+               .device = fmt::format("gpu-{}", i)});
+  }
+  stage.limits().brake_percent = 35;  // six of sixteen are the cluster's
+  stage.send_policy();
+  break_devices(stage, 0, 3);
+  stage.node("node-a", 8, 5);
+  stage.run_for(minutes(2), Seconds(5));
+  REQUIRE(is_braked(stage));
+  REQUIRE(stage.state_text().contains("brakes"));
+  restart_blind(stage);
+  stage.run_for(minutes(10), Seconds(10));
+  for (int i = 0; i < 3; ++i) stage.report(fmt::format("b-{}", i), Health::Unhealthy, "Xid 79");
+  stage.node("node-b", 8, 5);
+  stage.run_for(minutes(10), Seconds(10));
+  REQUIRE(stage.verdict("node-b", Reason::BrakeEngaged) != nullptr);
+  show_state(stage);
+  stage.run_for(minutes(2), Seconds(5));
+  CHECK(is_braked(stage));
+  CHECK(stage.verdict("node-b", Reason::BrakeEngaged) != nullptr);
 }
 
 // ---- the webhook
