@@ -362,6 +362,35 @@ TEST_CASE("A brake that devices have engaged of which the state knows nothing st
   }
 }
 
+TEST_CASE("A brake stays that others would have engaged as well, before or after the devices that are old news") {
+  for (const bool is_before : {true, false}) {
+    CAPTURE(is_before);
+    auto stage = three_broken();
+    if (is_before) {
+      break_devices(stage, 3, 4);
+      stage.node("node-a", 8, 1);
+    }
+    restart_blind(stage);
+    stage.run_for(Seconds(10));
+    REQUIRE(is_braked(stage));
+    if (is_before) {
+      // Two of those that have engaged it are well again.
+      stage.report("p-3", Health::Healthy);
+      stage.report("p-4", Health::Healthy);
+      stage.node("node-a", 8, 3);
+    } else {
+      // It is long ago by then.
+      break_devices(stage, 3, 3);
+      stage.node("node-a", 8, 2);
+    }
+    stage.run_for(minutes(is_before ? 1 : 10), Seconds(5));
+    REQUIRE(is_braked(stage));
+    show_state(stage);
+    stage.run_for(minutes(2), Seconds(5));
+    CHECK(is_braked(stage));
+  }
+}
+
 TEST_CASE("A brake of the state and one that engaged before it was read both hold") {
   auto stage = eight_held();
   stage.node("node-b", 8);
@@ -451,6 +480,31 @@ TEST_CASE("An incident that was told before the state was read is closed when th
     CHECK(std::ranges::count(told, before.front()) == (is_known ? 1 : 0));
     CHECK(told.size() == (is_known ? 2 : 1));
   }
+}
+
+TEST_CASE("An end that waits to be written down when the leader's last words come is told all the same") {
+  auto leader = telling();
+  leader.run_for(Seconds(110));
+  auto stage = telling();
+  stage.put(state_map(leader.state_text()));
+  stage.restart();
+  const auto turn = [&] {
+    for (const auto& action : stage.turn()) {
+      if (!std::holds_alternative<incident_state::WriteState>(action)) stage.answer(action);
+    }
+    stage.advance(Seconds(1));
+  };
+  turn();
+  const auto opened = told_by(stage);
+  REQUIRE(opened.size() == 1);
+  stage.report("train-1", Health::Healthy);
+  for (int second = 0; second < 1200 && !stage.controller().stats().incidents.empty(); ++second) turn();
+  REQUIRE(stage.controller().stats().incidents.empty());
+  REQUIRE(told_by(stage).empty());
+  stage.put(state_map(std::string(kEmptyState)));
+  for (int second = 0; second < 60; ++second) turn();
+  CHECK(told_by(stage) ==
+        std::vector{"incident.closed " + opened.front().substr(std::string("incident.opened ").size())});
 }
 
 }  // namespace dhc::test::late_state_test
