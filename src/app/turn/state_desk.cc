@@ -236,7 +236,9 @@ void StateDesk::take_sections(std::vector<StateSection> sections, const Now& now
   file_.unknown.clear();
   ailing_.clear();
   news_.clear();
-  handed_.emplace();  // what the state no longer names is over
+  // What the state no longer names is over, or was learned of incidents that it knows otherwise.
+  handed_.emplace();
+  suspects_.emplace();
   std::size_t size = 0;
   for (auto& section : sections) {
     if (section.name == kBrakeSection) {

@@ -507,4 +507,22 @@ TEST_CASE("An end that waits to be written down when the leader's last words com
         std::vector{"incident.closed " + opened.front().substr(std::string("incident.opened ").size())});
 }
 
+// ---- suspects
+
+TEST_CASE("What opened before the state was read speaks against no workload where the state knows it by another name") {
+  auto stage = remembering();
+  stage.policy().taint.reset();
+  stage.send_policy();
+  stage.run_for(Seconds(110));
+  REQUIRE(stage.state_text().contains("suspects"));
+  // The leader has long forgotten who held it when it broke.
+  stage.put(state_map(text_of({record_in(stage.state_text())})));
+  restart_blind(stage);
+  stage.run_for(Seconds(40));
+  show_state(stage);
+  stage.run_for(minutes(1), Seconds(5));
+  CHECK(record_in(stage.state_text()).is_open());
+  CHECK_FALSE(stage.state_text().contains("suspects"));
+}
+
 }  // namespace dhc::test::late_state_test
