@@ -101,7 +101,7 @@ void Controller::State::take(const Leading& message, const Now& now) {
   bulletin = Bulletin();
   webhook_problem.reset();
   refused_since = {};
-  if (!leads) return;
+  if (!leads) return state.end_term();
   term_began = now.mono;
   // As after a start, but with a warm World: what we tried in an earlier term, and what we remember from it, is older
   // than what another leader may have done and written since.

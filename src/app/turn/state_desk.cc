@@ -148,13 +148,17 @@ bool StateDesk::see(std::optional<k8s::ConfigMap> map, IncidentStore& incidents,
   return true;
 }
 
-bool StateDesk::begin_term(IncidentStore& incidents, const Now& now) {
+void StateDesk::end_term() {
   ++file_.term;
   has_saved_ = false;
   is_overwritten_ = false;
   sent_.reset();
   has_seen_own_ = false;
   awaited_since_.reset();
+}
+
+bool StateDesk::begin_term(IncidentStore& incidents, const Now& now) {
+  end_term();
   if (!is_loaded_) return false;
   load(incidents, now);
   return true;

@@ -36,6 +36,9 @@ class StateDesk {
   /// True if the incident store has been loaded anew.
   [[nodiscard]] bool begin_term(IncidentStore& incidents, const Now& now);
 
+  /// A term has ended: what another leader writes is taken in as the watch shows it.
+  void end_term();
+
   /// By which penalties decay that 0.1.0 has added to. True if the incident store has been loaded anew: what was taken
   /// over before the first policy was known is weighed by it.
   [[nodiscard]] bool note_policy(std::shared_ptr<const Policy> policy, IncidentStore& incidents, const Now& now);

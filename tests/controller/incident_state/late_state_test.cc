@@ -164,18 +164,30 @@ TEST_CASE("A rule of the incident before that the leader took away is nobody's w
     record.incident.facts()->was_tainted = false;
     return text_of({std::move(record)});
   };
-  auto stage = standby_without_taint();
-  stage.put(state_map(untainted(written.meant)));
-  stage.put(written.rule);
-  stage.turn();
-  stage.advance(Seconds(1));
-  stage.remove(k8s::Kind::DeviceTaintRule, written.rule.meta.name);
-  stage.turn();
-  stage.put(state_map(untainted(written.gone)));
-  stage.turn();
-  stage.deliver(Leading{.leads = true});
-  stage.run_for(minutes(5), Seconds(5));
-  check_nobody_has_vouched(stage);
+  for (const bool has_led : {false, true}) {
+    CAPTURE(has_led);
+    auto stage = has_led ? remembering() : standby_without_taint();
+    if (has_led) {
+      stage.run_for(Seconds(70));
+      REQUIRE(stage.rule() != nullptr);
+      stage.policy().taint.reset();
+      stage.send_policy();
+      stage.deliver(Leading{.leads = false});
+      stage.turn();
+    } else {
+      stage.put(written.rule);
+    }
+    stage.put(state_map(untainted(written.meant)));
+    stage.turn();
+    stage.advance(Seconds(1));
+    stage.remove(k8s::Kind::DeviceTaintRule, written.rule.meta.name);
+    stage.turn();
+    stage.put(state_map(untainted(written.gone)));
+    stage.turn();
+    stage.deliver(Leading{.leads = true});
+    stage.run_for(minutes(5), Seconds(5));
+    check_nobody_has_vouched(stage);
+  }
 }
 
 TEST_CASE("A process that leads again takes its own removal, which another leader has sent, for nobody's word") {
