@@ -342,6 +342,30 @@ TEST_CASE("A brake that engaged on what the state knows to have been bad for hou
   CHECK_FALSE(is_braked(stage));
 }
 
+TEST_CASE("A standby that leads before it can read the state knows since when it has seen its devices bad itself") {
+  const auto written = three_broken().state_text();
+  auto stage = eight_held();
+  stage.controller() = Controller();
+  stage.turn();
+  stage.controller() = Controller();
+  deliver_lists(stage, false);
+  stage.deliver(EarlierState{std::nullopt});
+  stage.send_policy();
+  stage.deliver(Leading{.leads = false});
+  for (int i = 0; i < 3; ++i) {
+    break_devices(stage, i, 1);
+    stage.node("node-a", 8, 7 - i);
+    stage.run_for(hours(1), minutes(1));
+  }
+  stage.deliver(Leading{.leads = true});
+  stage.run_for(Seconds(40));
+  REQUIRE(is_braked(stage));
+  stage.put(state_map(written));
+  show_state(stage);
+  stage.run_for(Seconds(10));
+  CHECK_FALSE(is_braked(stage));
+}
+
 TEST_CASE("Devices that this process has seen well before they broke hold the brake, whatever the state says") {
   auto stage = three_broken();
   for (int i = 0; i < 3; ++i) stage.report(fmt::format("p-{}", i), Health::Healthy);

@@ -304,6 +304,25 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("What broke while the clock was ahead is vouched for by whoever looks when that is set right") {
+  auto stage = two_cards(Tells::Counters, 9);
+  stage.set_clock(hours(5));
+  stage.run_for(hours(1), Seconds(30));  // until it is believed
+  break_for_a_while(stage, {"mig-1"});
+  stage.set_clock(hours(0));
+  stage.run_for(hours(1), Seconds(30));
+  REQUIRE(penalty_in_state(stage, "mig-1") > 0);
+  REQUIRE(record_of(stage, "mig-1")->past.incidents.back().at > stage.now().wall);
+  go_bad(stage, {"mig-0"});
+  auto node = stage.node_named("node-a");
+  node.meta.annotations.emplace_back(kAcknowledgeAnnotation, format_rfc3339(stage.now().wall));
+  node.meta.annotations.sort();
+  stage.put(node);
+  stage.run_for(Seconds(30));
+  REQUIRE(phase_of(stage, "mig-0") == IncidentPhase::Acknowledged);
+  CHECK(penalty_in_state(stage, "mig-1") == 0);
+}
+
 TEST_CASE("A device that is quarantined where its policy only observes keeps no other of its card from quarantine") {
   for (const bool is_observed : {true, false}) {
     CAPTURE(is_observed);
