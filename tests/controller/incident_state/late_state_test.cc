@@ -260,6 +260,32 @@ TEST_CASE("A driver's Healthy after its restart is not believed because the stat
   CHECK(record_in(stage.state_text()).is_open());
 }
 
+TEST_CASE("A process that leads again believes nobody for an incident of its own that was never written down") {
+  auto stage = remembering();
+  stage.policy().taint.reset();
+  stage.send_policy();
+  put_driver(stage, stage.now().wall - hours(1));
+  for (int second = 0; second < 70; ++second) {
+    for (const auto& action : stage.turn()) {
+      if (std::holds_alternative<incident_state::WriteState>(action)) continue;
+      stage.answer(action);
+      stage.show(action);
+    }
+    stage.advance(Seconds(1));
+  }
+  REQUIRE_FALSE(stage.controller().stats().incidents.empty());
+  stage.deliver(Leading{.leads = false});
+  put_driver(stage, stage.now().wall);
+  stage.report("train-1", Health::Healthy);
+  stage.run_for(minutes(1), Seconds(5));
+  stage.put(state_map(std::string(kEmptyState)));
+  stage.turn();
+  stage.deliver(Leading{.leads = true});
+  stage.run_for(minutes(2), Seconds(5));
+  CHECK(stage.controller().stats().devices_healthy == 0);
+  CHECK(record_in(stage.state_text()).is_open());
+}
+
 TEST_CASE("A driver's Healthy after its restart is believed where the state says that the incident has ended") {
   auto stage = remembering();
   stage.policy().taint.reset();
