@@ -26,7 +26,7 @@ double decayed(WallTime since, const RecoverRules& rules, WallTime at) {
 }
 
 /// What the device's penalty is made of, the newest first: what is older than it has been paid. Returns what its
-/// incidents, of which ten are remembered, do not explain.
+/// incidents, of which ten are remembered, do not explain. Replicas have one history: of a card that counts once.
 double add_breaks(std::vector<Break>& breaks, const DeviceHistory& past, const RecoverRules& rules, WallTime at,
                   bool is_own) {
   double left = penalty_of(past, rules, at);
@@ -71,7 +71,6 @@ double card_penalty(const DeviceHistory& own, std::span<const DeviceHistory* con
   if (others.empty()) return sum;
   std::vector<Break> breaks;
   const double rest = add_breaks(breaks, own, rules, at, true);
-  // Replicas have one history: what it does not explain any more must not count once for each.
   double rest_of_others = 0;
   for (const auto* other : others)
     rest_of_others = std::max(rest_of_others, add_breaks(breaks, *other, rules, at, false));
@@ -97,7 +96,7 @@ double highest_card_penalty(const DeviceHistory& own, std::span<const DeviceHist
                             const RecoverRules& rules, WallTime at) {
   std::vector<Break> breaks;
   double more = add_breaks(breaks, own, rules, at, true);
-  for (const auto* other : others) more += add_breaks(breaks, *other, rules, at, false);
+  for (const auto* other : others) more = std::max(more, add_breaks(breaks, *other, rules, at, false));
   const auto faults = faults_of(std::move(breaks), rules);
   double highest = more;
   for (const auto& last : faults) {

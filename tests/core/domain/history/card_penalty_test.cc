@@ -114,6 +114,8 @@ TEST_CASE("What replicas remember in common, and ten incidents no longer explain
   // One that has never broken itself has it from the others.
   CHECK(sum_of({}, {shared, shared}) == doctest::Approx(2).epsilon(0.001));
   CHECK(sum_of(broke_at({hours(30)}), {shared}) == doctest::Approx(3).epsilon(0.001));
+  const std::vector<const DeviceHistory*> others = {&shared, &shared};
+  CHECK(highest_card_penalty(shared, others, slow_rules(), kNoon + hours(100)) == doctest::Approx(2).epsilon(0.001));
 }
 
 }  // namespace dhc::card_penalty_test
