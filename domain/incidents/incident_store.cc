@@ -254,13 +254,22 @@ void IncidentStore::await_earlier_removals(MonoTime until) {
   }
 }
 
+void IncidentStore::drop_leaving(std::map<std::string, WallTime>& removed_rules) const {
+  if (removed_rules.empty()) return;
+  for (const auto& [key, record] : records_) {
+    if (key.source != DeviceKey::Source::Dra) break;  // they come first
+    if (!record.ours.rule.is_leaving()) continue;
+    removed_rules.erase(rule_name(key));
+    removed_rules.erase(old_rule_name(key));
+  }
+}
+
 void IncidentStore::drop_judged(std::map<std::string, WallTime>& removed_rules) const {
   if (removed_rules.empty()) return;
   for (const auto& [key, record] : records_) {
     if (key.source != DeviceKey::Source::Dra) break;  // they come first
-    const auto& rule = record.ours.rule;
     // A rule that stood in the incident and stands no more was judged in the turn that saw it go.
-    if (!rule.is_leaving() && (rule.stands() || !record.incident.was_tainted())) continue;
+    if (record.ours.rule.stands() || !record.incident.was_tainted()) continue;
     removed_rules.erase(rule_name(key));
     removed_rules.erase(old_rule_name(key));
   }

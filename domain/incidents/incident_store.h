@@ -63,8 +63,10 @@ class IncidentStore {
 
   /// Just loaded: until then, removals that were meant may come by requests of the process before us.
   void await_earlier_removals(MonoTime until);
-  /// Takes out of these rules, by name, that went before the state was known as it is, those that its writer had meant
-  /// to remove, or has seen to go and judged: nobody has said anything by them.
+  /// Takes out of these rules, by name, that have gone those that we meant to remove: nobody has said anything by them.
+  void drop_leaving(std::map<std::string, WallTime>& removed_rules) const;
+  /// Takes out of these, which went before the state was known as it is, those that its writer has seen to go and
+  /// judged.
   void drop_judged(std::map<std::string, WallTime>& removed_rules) const;
   /// We have asked for the removal of our rule, or of our taint on the node: its absence is our own doing.
   void rule_removal_sent(const DeviceKey& key);

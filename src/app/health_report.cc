@@ -1,9 +1,12 @@
 #include "app/health_report.h"
 
+#include <chrono>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "app/verdict_json.h"
+#include "base/believed_clock.h"
 #include "base/json_text.h"
 #include "base/rfc3339.h"
 #include "domain/cluster/views.h"
@@ -166,6 +169,12 @@ std::string why_silent(const Facts& facts) {
 
 namespace {
 
+/// As decisions go by it: a clock that is far from the API server's is not believed.
+WallTime time_of(const Facts& facts, const Now& now) {
+  const auto ahead = facts.server_ahead.value_or(Millis(0));
+  return std::chrono::abs(ahead) > BelievedClock::kApart ? now.wall + ahead : now.wall;
+}
+
 Json pauses_of(const Policy& policy, WallTime now) {
   auto pauses = standing_pauses(policy, now);
   if (auto whole = pause_of(policy, now)) pauses.insert(pauses.begin(), *std::move(whole));
@@ -185,7 +194,7 @@ Report verdicts_report(const Facts& facts, const Now& now) {
     const auto seconds = seconds_since_heard(watch, now.mono);
     json["viewAges"][k8s::to_string(watch.kind)] = seconds ? Json(*seconds) : Json();
   }
-  json["pauses"] = facts.policy ? pauses_of(*facts.policy, now.wall) : Json::array();
+  json["pauses"] = facts.policy ? pauses_of(*facts.policy, time_of(facts, now)) : Json::array();
   const auto silent = why_silent(facts);
   if (!silent.empty()) {
     json["verdicts"] = nullptr;

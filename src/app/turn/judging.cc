@@ -89,7 +89,10 @@ void Controller::State::note_removed(const Now& now) {
   };
   note(removed_rules, world.take_removed_rules());
   note(removed_taints, world.take_removed_taints());
-  note(told_removals, {});
+  note(told_rules, {});
+  note(told_taints, {});
+  // Our own doing: it says nothing of whatever a later state knows there.
+  incidents.drop_leaving(removed_rules);
   // What the state says of a rule that went before it was read counts, and not what this process had thought of it.
   if (!leads || std::exchange(is_reloaded, false)) incidents.drop_judged(removed_rules);
 }
@@ -97,10 +100,18 @@ void Controller::State::note_removed(const Now& now) {
 /// Until a write of ours was accepted a state may come by which all is judged anew.
 void Controller::State::note_told_removals() {
   if (state.has_saved()) {
-    told_removals.clear();
+    told_rules.clear();
+    told_taints.clear();
   } else {
-    std::erase_if(removed_rules, [](const auto& entry) { return may_be_card_rule(entry.first); });
-    told_removals.merge(removed_rules);
+    const auto note = [](std::map<std::string, WallTime>& told, const std::map<std::string, WallTime>& removed) {
+      for (const auto& [name, at] : removed) told.insert_or_assign(name, at);
+    };
+    // Whoever leads without the state removes nothing: what goes then, others take away. Of a leader before us that
+    // cannot be told.
+    const bool is_blind = leads && state.file().unread;
+    if (!is_blind) std::erase_if(removed_rules, [](const auto& entry) { return may_be_card_rule(entry.first); });
+    note(told_rules, removed_rules);
+    if (is_blind) note(told_taints, removed_taints);
   }
   removed_rules.clear();
   removed_taints.clear();

@@ -122,7 +122,8 @@ void Controller::State::note_loaded(const Now& now) {
   touched.everything();
   incidents.await_earlier_removals(now.mono + kHappensBy);
   is_reloaded = true;
-  removed_rules.merge(std::exchange(told_removals, {}));
+  for (auto& [name, at] : std::exchange(told_rules, {})) removed_rules.insert_or_assign(name, at);
+  for (auto& [name, at] : std::exchange(told_taints, {})) removed_taints.insert_or_assign(name, at);
   world.note_homes(incidents.homes());
   world.recall_incidents(incidents.open_incidents(policy.get()));
   world.note_guarded_pools(incidents.guarded_pools(world, now.wall));

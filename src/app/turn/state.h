@@ -75,7 +75,8 @@ struct Controller::State {
   std::map<std::string, WallTime> removed_rules;
   std::map<std::string, WallTime> removed_taints;  // nodes
   // Told to an incident store that a later state may replace: it is told of them again.
-  std::map<std::string, WallTime> told_removals;
+  std::map<std::string, WallTime> told_rules;
+  std::map<std::string, WallTime> told_taints;
   bool is_reloaded = false;  // since the last plan
   // Nodes of which an untaint got no answer, and until when it may happen yet.
   std::map<std::string, MonoTime> doubted_untaints;

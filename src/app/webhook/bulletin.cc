@@ -117,8 +117,8 @@ void Bulletin::forget_unwritten() {
   for (const auto& one : pending_) {
     if (one.revision > 0) forgotten.insert(one.news.id);
   }
-  // What was told to go on goes on until its end is told.
-  for (const auto& one : pending_) {
+  // What was told to go on goes on until its end is told. Of several ends of one device the first was of that.
+  for (const auto& one : pending_ | std::views::reverse) {
     if (one.closed && one.revision > 0) going_.insert_or_assign(one.closed->first, one.closed->second);
   }
   std::erase_if(going_, [&](const auto& entry) {

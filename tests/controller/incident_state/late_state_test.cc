@@ -190,6 +190,33 @@ TEST_CASE("A rule of the incident before that the leader took away is nobody's w
   }
 }
 
+TEST_CASE("What was our own doing by the state is nobody's word by the words that come after it") {
+  const auto written = withdrawn_by_a_leader();
+  for (const bool has_ended : {false, true}) {
+    CAPTURE(has_ended);
+    // Another incident of the device goes on, which began while the rule was on its way out.
+    auto before = record_in(written.meant);
+    auto after = record_in(written.gone);
+    before.incident.facts()->was_tainted = false;
+    after.incident.facts()->was_tainted = false;
+    if (has_ended) before.incident.recover(after.incident.facts()->opened_at, "well");
+    auto stage = standby_without_taint();
+    stage.put(written.rule);
+    stage.put(state_map(text_of({before})));
+    stage.turn();
+    stage.deliver(Leading{.leads = true});
+    stage.turn();
+    stage.advance(Seconds(1));
+    stage.remove(k8s::Kind::DeviceTaintRule, written.rule.meta.name);
+    stage.turn();
+    stage.advance(Seconds(1));
+    // The leader's last words, before a write of ours was accepted.
+    stage.put(state_map(text_of({after})));
+    stage.run_for(minutes(5), Seconds(5));
+    check_nobody_has_vouched(stage);
+  }
+}
+
 TEST_CASE("A process that leads again takes its own removal, which another leader has sent, for nobody's word") {
   auto stage = remembering();
   stage.run_for(Seconds(70));
@@ -236,6 +263,53 @@ TEST_CASE("A rule that an operator removes while the state cannot be read is not
   stage.run_for(minutes(5), Seconds(5));
   CHECK(stage.rule() == nullptr);
   CHECK(stage.verdict("node-a", Reason::Acknowledged) != nullptr);
+}
+
+TEST_CASE("A card's rule that an operator removes while the state cannot be read is not made again once it is") {
+  auto stage = remembering();
+  std::vector<k8s::SliceDevice> devices;
+  for (const auto& name : kFourGpus) devices.push_back({.name = name, .taints = {}, .counter_set = "card-a"});
+  publish(stage, std::move(devices));
+  stage.run_for(minutes(2));
+  const auto beside = card_rule_name(DeviceKey::dra(kDriver, "node-a", "gpu-1"));
+  REQUIRE(stage.rule_called(beside) != nullptr);
+  restart_blind(stage);
+  stage.remove(k8s::Kind::DeviceTaintRule, beside);
+  stage.run_for(Seconds(20));
+  show_state(stage);
+  stage.run_for(minutes(5), Seconds(5));
+  CHECK(stage.rule_called(beside) == nullptr);
+  CHECK(stage.rule_called(card_rule_name(DeviceKey::dra(kDriver, "node-a", "gpu-2"))) != nullptr);
+}
+
+TEST_CASE("A node's taint that an operator removes while the state cannot be read is not made again once it is") {
+  Stage stage;
+  stage.whole_policy().own_namespace = "dhc";
+  stage.policy().taint = TaintRules{.node = true};
+  stage.policy().evict.reset();
+  stage.limits().brake_percent = 100;
+  stage.send_policy();
+  stage.node("node-a", 4, 2);
+  for (const std::string number : {"0", "1"})
+    stage.pod({.name = "p-" + number, .device = "gpu-" + number, .health = Health::Unhealthy});
+  stage.run_for(minutes(2));
+  REQUIRE_FALSE(stage.node_named("node-a").taints.empty());
+  // The process before us ended before it had written down that its taint stands.
+  auto records = parse_state(stage.state_text()).records;
+  REQUIRE(records.size() == 2);
+  for (auto& record : records) {
+    record.ours.node = {};
+    record.incident.facts()->was_tainted = false;
+  }
+  stage.put(state_map(text_of(std::move(records))));
+  restart_blind(stage);
+  auto node = stage.node_named("node-a");
+  node.taints.clear();
+  stage.put(node);
+  stage.run_for(Seconds(20));
+  show_state(stage);
+  stage.run_for(minutes(5), Seconds(5));
+  CHECK(stage.node_named("node-a").taints.empty());
 }
 
 // ---- what the World believes
@@ -567,6 +641,38 @@ TEST_CASE("An end that waits to be written down when the leader's last words com
   for (int second = 0; second < 60; ++second) turn();
   CHECK(told_by(stage) ==
         std::vector{"incident.closed " + opened.front().substr(std::string("incident.opened ").size())});
+}
+
+TEST_CASE("Of a device that breaks again before anything could be written down, the end of what was told is told") {
+  auto leader = telling();
+  leader.run_for(Seconds(110));
+  auto stage = telling();
+  stage.policy().after = Seconds(1);
+  stage.policy().recover.healthy_for = Seconds(1);
+  stage.send_policy();
+  stage.put(state_map(leader.state_text()));
+  stage.restart();
+  const auto turn = [&] {
+    for (const auto& action : stage.turn()) {
+      if (!std::holds_alternative<incident_state::WriteState>(action)) stage.answer(action);
+    }
+    stage.advance(Seconds(1));
+  };
+  turn();
+  const auto opened = told_by(stage);
+  REQUIRE(opened.size() == 1);
+  for (const auto health : {Health::Healthy, Health::Unhealthy, Health::Healthy}) {
+    stage.report("train-1", health, "Xid 79");
+    const bool ends = health == Health::Healthy;
+    for (int second = 0; second < 8 && stage.controller().stats().incidents.empty() != ends; ++second) turn();
+    REQUIRE(stage.controller().stats().incidents.empty() == ends);
+  }
+  REQUIRE(told_by(stage).empty());
+  stage.put(state_map(std::string(kEmptyState)));
+  for (int second = 0; second < 60; ++second) turn();
+  const auto told = told_by(stage);
+  CHECK(std::ranges::count(told, "incident.closed " + opened.front().substr(std::string("incident.opened ").size())) ==
+        1);
 }
 
 // ---- suspects

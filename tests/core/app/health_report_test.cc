@@ -250,4 +250,12 @@ TEST_CASE("the verdicts are headed by the pauses in force, also where none of th
   CHECK(pauses[0].at("until").is_null());
   CHECK(pauses[1].at("until") == "2026-11-20T14:00:00Z");
   CHECK(pauses[1].at("why").get<std::string>().find("rack 7") != std::string::npos);
+  // By the clock that decisions go by.
+  const auto listed_where_server_is_ahead = [&](dhc::Millis ahead) {
+    facts.server_ahead = ahead;
+    return nlohmann::json::parse(whole_report(facts, {})).at("pauses").size();
+  };
+  CHECK(listed_where_server_is_ahead(Seconds(3 * 3600)) == 1);
+  CHECK(listed_where_server_is_ahead(-Seconds(7200)) == 3);
+  CHECK(listed_where_server_is_ahead(Seconds(60)) == 2);
 }
