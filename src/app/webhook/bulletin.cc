@@ -1,6 +1,7 @@
 #include "app/webhook/bulletin.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
