@@ -134,9 +134,19 @@ func (n *Node) end(ctx context.Context, pod *corev1.Pod) error {
 		if n.spec.ExitZero {
 			phase = corev1.PodSucceeded
 		}
-		if err := n.write(ctx, pod, map[string]any{"phase": phase}); err != nil {
+		status := map[string]any{"phase": phase}
+		if n.spec.ExitCode != 0 {
+			status["containerStatuses"] = n.exited(pod)
+		}
+		if err := n.write(ctx, pod, status); err != nil {
 			return err
 		}
+	}
+	if n.ended[uid].IsZero() {
+		n.ended[uid] = time.Now()
+	}
+	if time.Since(n.ended[uid]) < n.spec.Linger {
+		return nil
 	}
 	delete(n.assigned, uid)
 	zero := int64(0)
@@ -145,6 +155,17 @@ func (n *Node) end(ctx context.Context, pod *corev1.Pod) error {
 		return nil
 	}
 	return err
+}
+
+func (n *Node) exited(pod *corev1.Pod) (containers []any) {
+	now := time.Now().UTC().Format(time.RFC3339)
+	for _, container := range pod.Spec.Containers {
+		containers = append(containers, map[string]any{
+			"name": container.Name, "image": container.Image, "imageID": "none", "ready": false, "started": false, "restartCount": 0,
+			"state": map[string]any{"terminated": map[string]any{"exitCode": n.spec.ExitCode, "reason": "Error", "finishedAt": now}},
+		})
+	}
+	return containers
 }
 
 // write patches the Pod's status as the kubelet does: strategic merge, so that conditions of others stay. An unchanged status is

@@ -34,6 +34,10 @@ type Spec struct {
 	Termination time.Duration
 	// ExitZero: a Pod that is told to end succeeds, as one whose containers exit 0 on SIGTERM.
 	ExitZero bool
+	// ExitCode is the code with which the containers of a Pod end that is told to. Zero: its status does not say.
+	ExitCode int32
+	// Linger is how long the object of a Pod that has ended stays, as on a kubelet that has volumes to unmount. Zero: it goes at once.
+	Linger time.Duration
 	// OneResourceID: the drivers give every device the same first CDI name, and the kubelet tells only the first device of an entry.
 	OneResourceID bool
 }
@@ -51,6 +55,7 @@ type Node struct {
 	assigned map[string]map[device]bool // by Pod UID
 	shown    map[string]string          // by Pod UID: the status last written
 	ending   map[string]time.Time
+	ended    map[string]time.Time
 	slices   map[string]int64 // pool generation by driver
 	extra    map[types.UID]map[string]any
 	claims   map[string][]resourcev1.DeviceRequestAllocationResult
@@ -66,7 +71,7 @@ func Start(t *testing.T, cp *realcluster.ControlPlane, spec Spec) *Node {
 	t.Helper()
 	n := &Node{
 		Name: realcluster.Unique("node"), spec: spec, client: cp.Client, health: map[device]report{}, cards: map[device]string{}, assigned: map[string]map[device]bool{},
-		shown: map[string]string{}, ending: map[string]time.Time{}, slices: map[string]int64{}, extra: map[types.UID]map[string]any{}, claims: map[string][]resourcev1.DeviceRequestAllocationResult{},
+		shown: map[string]string{}, ending: map[string]time.Time{}, ended: map[string]time.Time{}, slices: map[string]int64{}, extra: map[types.UID]map[string]any{}, claims: map[string][]resourcev1.DeviceRequestAllocationResult{},
 	}
 	said := ""
 	n.errors = func(format string, args ...any) {

@@ -50,13 +50,23 @@ func newPlace(t *testing.T) place {
 
 func newPlaceFor(t *testing.T, devices int) place {
 	t.Helper()
+	return newPlaceWhere(t, devices, 0)
+}
+
+// newPlaceWhere is one where the program of an evicted pod ends with a code, and the pod's object stays long enough for its owner to read it.
+func newPlaceWhere(t *testing.T, devices int, exits int32) place {
+	t.Helper()
 	t.Parallel()
 	p := place{namespace: cluster.Namespace(t), gpu: realcluster.Unique("example.com/gpu")}
 	var ids []string
 	for i := range devices {
 		ids = append(ids, fmt.Sprint("gpu-", i))
 	}
-	p.node = fakenode.Start(t, cluster, fakenode.Spec{Plugin: map[string][]string{p.gpu: ids}, Termination: time.Second})
+	spec := fakenode.Spec{Plugin: map[string][]string{p.gpu: ids}, Termination: time.Second, ExitCode: exits}
+	if exits != 0 {
+		spec.Linger = 2 * time.Second
+	}
+	p.node = fakenode.Start(t, cluster, spec)
 	return p
 }
 

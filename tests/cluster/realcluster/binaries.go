@@ -253,6 +253,17 @@ func (m module) key(source string) (string, error) {
 		}
 		sum.Write(text)
 	}
+	ours, err := filepath.Glob(filepath.Join(source, "*", "*.go")) // a main of ours, beside its pins
+	if err != nil {
+		return "", err
+	}
+	for _, name := range ours {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		sum.Write(text)
+	}
 	fmt.Fprintln(sum, compileFlags, m.ldflags, len(m.programs), runtime.GOOS, runtime.GOARCH)
 	if m.tags != "" {
 		fmt.Fprintln(sum, m.tags)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,35 +36,69 @@ var ownerControllers = []ownerController{
 }
 
 func ownerModules() []module {
-	copies := map[string]copied{}
+	copies := map[string]copied{trainingOperator + "-crds": trainingOperatorKinds, rayOperator + "-crds": rayOperatorKinds}
 	for _, o := range ownerControllers {
 		copies[o.program+"-crds"] = copied{o.module, o.crds}
 		copies[o.program+"-webhooks"] = copied{o.module, o.webhooks}
 	}
 	return []module{{
-		name:     "owner-controllers",
-		folder:   "owner-controllers",
-		ldflags:  "-s -w",
-		programs: map[string]string{"jobset": "sigs.k8s.io/jobset", "lws": "sigs.k8s.io/lws/cmd"},
-		copies:   copies,
+		name:    "owner-controllers",
+		folder:  "owner-controllers",
+		ldflags: "-s -w",
+		programs: map[string]string{"jobset": "sigs.k8s.io/jobset", "lws": "sigs.k8s.io/lws/cmd",
+			trainingOperator: trainingOperatorPackage, rayOperator: rayOperatorPackage},
+		copies: copies,
 	}}
 }
 
-// EnsureOwnerBinaries does the same as EnsureBinaries, and for the controllers of JobSet and LeaderWorkerSet.
+// EnsureOwnerBinaries does the same as EnsureBinaries, and for the controllers of JobSet, LeaderWorkerSet, training-operator and KubeRay.
 func EnsureOwnerBinaries(say func(format string, args ...any)) (Binaries, error) {
 	return ensureAll(append(controlPlaneModules(), ownerModules()...), say)
 }
 
-// startOwners installs the kinds of the owners' controllers and starts these, each with its webhooks on a port of 127.0.0.1, and waits until
-// the webhooks answer.
+// startOwners starts the owners' controllers side by side: most of a start is waiting.
 func (cp *ControlPlane) startOwners() error {
-	for _, o := range ownerControllers {
-		if output, err := cp.Kubectl("", "create", "-f", cp.Binaries[o.program+"-crds"]); err != nil {
-			return fmt.Errorf("the kinds of %s: %w: %s", o.program, err, output)
-		}
+	starts := []func() error{cp.startGroups, cp.startTrainingOperator, cp.startRayOperator}
+	problems := make([]error, len(starts))
+	var started sync.WaitGroup
+	for i, start := range starts {
+		started.Go(func() { problems[i] = start() })
 	}
+	started.Wait()
+	return errors.Join(problems...)
+}
+
+// startKinds has the API server serve the kinds of some files, or folders of files.
+func (cp *ControlPlane) startKinds(files ...string) error {
+	var named []string
+	for _, file := range files {
+		named = append(named, "-f", file)
+	}
+	if _, err := cp.Kubectl("", append([]string{"create"}, named...)...); err != nil {
+		return err
+	}
+	_, err := cp.Kubectl("", append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, named...)...)
+	return err
+}
+
+// startManager starts a program of controllers as an administrator. It needs no more: its kinds are served, and it lists what was there before it.
+func (cp *ControlPlane) startManager(program string, arguments ...string) error {
+	client, err := cp.CA.Client(program+"-controller", "system:masters")
+	if err != nil {
+		return err
+	}
+	kubeconfig := cp.file(program + ".kubeconfig")
+	if err := cp.WriteKubeconfig(kubeconfig, Credentials{Client: client}); err != nil {
+		return err
+	}
+	return cp.start(program, append(arguments, "--kubeconfig="+kubeconfig)...)
+}
+
+// startGroups installs the kinds of JobSet and LeaderWorkerSet and starts their controllers, each with its webhooks on a port of 127.0.0.1, and
+// waits until the webhooks answer.
+func (cp *ControlPlane) startGroups() error {
 	for _, o := range ownerControllers {
-		if _, err := cp.Kubectl("", "wait", "--for=condition=Established", "--timeout=60s", "-f", cp.Binaries[o.program+"-crds"]); err != nil {
+		if err := cp.startKinds(cp.Binaries[o.program+"-crds"]); err != nil {
 			return fmt.Errorf("the kinds of %s: %w", o.program, err)
 		}
 		ports, err := freePorts(1)
@@ -92,14 +127,6 @@ func (cp *ControlPlane) startOwner(o ownerController, port int) error {
 	if err := server.write(folder, "tls"); err != nil {
 		return err
 	}
-	client, err := cp.CA.Client(o.program+"-controller", "system:masters")
-	if err != nil {
-		return err
-	}
-	kubeconfig := filepath.Join(folder, "kubeconfig")
-	if err := cp.WriteKubeconfig(kubeconfig, Credentials{Client: client}); err != nil {
-		return err
-	}
 	config := fmt.Sprintf(`apiVersion: %s
 kind: Configuration
 internalCertManagement: {enable: false}
@@ -112,7 +139,7 @@ webhook: {host: 127.0.0.1, port: %d, certDir: %s}
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return err
 	}
-	if err := cp.start(o.program, "--config="+file, "--kubeconfig="+kubeconfig, "--leader-elect=false"); err != nil {
+	if err := cp.startManager(o.program, "--config="+file, "--leader-elect=false"); err != nil {
 		return err
 	}
 	return cp.await(o.program, 60*time.Second, "its webhooks", func(ctx context.Context) error {

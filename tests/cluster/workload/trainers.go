@@ -3,9 +3,11 @@ package workload
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"device-health.io/controller/tests/cluster/realcluster"
 )
@@ -52,14 +54,8 @@ type JobSetStatus struct {
 // Status is its status now.
 func (s JobSet) Status(t *testing.T, cp *realcluster.ControlPlane) JobSetStatus {
 	t.Helper()
-	text, err := cp.Client.Discovery().RESTClient().Get().AbsPath(jobSets, "namespaces", s.Namespace, "jobsets", s.Name).DoRaw(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	var found struct{ Status JobSetStatus }
-	if err := json.Unmarshal(text, &found); err != nil {
-		t.Fatal(err)
-	}
+	read(t, cp, jobSets, "jobsets", s.Namespace, s.Name, &found)
 	return found.Status
 }
 
@@ -88,6 +84,122 @@ func (s LeaderWorkerSet) Leader() string { return s.Name + "-0" }
 
 func template(name string, pod corev1.PodSpec) map[string]any {
 	return map[string]any{"metadata": map[string]any{"labels": Labels(name)}, "spec": pod}
+}
+
+// TrainingJob describes a PyTorchJob or a TFJob; the control plane needs Options.Owners.
+type TrainingJob struct {
+	Kind            string // PyTorchJob, TFJob
+	Namespace, Name string
+	Replicas        map[string]int32 // by role, as Master, Worker, PS: each Pod has one container, of the name that the kind asks for
+	RestartPolicy   string           // of all roles
+	Resource        string           // a device-plugin resource, one per Pod
+	Dynamic         bool             // enableDynamicWorker, of a TFJob
+	RunPolicy       map[string]any
+}
+
+const trainingJobs = "/apis/kubeflow.org/v1"
+
+func (j TrainingJob) plural() string { return strings.ToLower(j.Kind) + "s" }
+
+// CreateOnly makes the job and waits for nothing.
+func (j TrainingJob) CreateOnly(t *testing.T, cp *realcluster.ControlPlane) {
+	t.Helper()
+	pod := OneContainer(j.Resource, "", "")
+	framework := map[string]string{"PyTorchJob": "pytorch", "TFJob": "tensorflow"}[j.Kind]
+	pod.Containers[0].Name = framework
+	roles := map[string]any{}
+	for role, count := range j.Replicas {
+		roles[role] = map[string]any{"replicas": count, "restartPolicy": j.RestartPolicy, "template": template(j.Name, pod)}
+	}
+	spec := map[string]any{map[string]string{"PyTorchJob": "pytorchReplicaSpecs", "TFJob": "tfReplicaSpecs"}[j.Kind]: roles}
+	if j.Dynamic {
+		spec["enableDynamicWorker"] = true
+	}
+	if j.RunPolicy != nil {
+		spec["runPolicy"] = j.RunPolicy
+	}
+	post(t, cp, trainingJobs, j.Kind, j.plural(), j.Namespace, j.Name, spec)
+}
+
+// AwaitRunning waits until all its Pods run.
+func (j TrainingJob) AwaitRunning(t *testing.T, cp *realcluster.ControlPlane) []corev1.Pod {
+	t.Helper()
+	count := 0
+	for _, replicas := range j.Replicas {
+		count += int(replicas)
+	}
+	return AwaitRunning(t, cp, j.Namespace, j.Name, count)
+}
+
+// Conditions are the types of its conditions that are true now, with their messages.
+func (j TrainingJob) Conditions(t *testing.T, cp *realcluster.ControlPlane) map[string]string {
+	t.Helper()
+	var found struct {
+		Status struct{ Conditions []metav1.Condition }
+	}
+	read(t, cp, trainingJobs, j.plural(), j.Namespace, j.Name, &found)
+	return whatIsTrue(found.Status.Conditions)
+}
+
+// RayCluster describes one of a head and a single group of workers, each with one container; the control plane needs Options.Owners.
+type RayCluster struct {
+	Namespace, Name string
+	Workers         int32
+	Resource        string // a device-plugin resource, one per Pod, the head's too
+}
+
+const rayClusters = "/apis/ray.io/v1"
+
+// CreateOnly makes the RayCluster and waits for nothing.
+func (c RayCluster) CreateOnly(t *testing.T, cp *realcluster.ControlPlane) {
+	t.Helper()
+	workers := map[string]any{"groupName": "workers", "replicas": c.Workers, "minReplicas": c.Workers, "maxReplicas": c.Workers,
+		"rayStartParams": map[string]any{}, "template": template(c.Name, OneContainer(c.Resource, "", ""))}
+	post(t, cp, rayClusters, "RayCluster", "rayclusters", c.Namespace, c.Name, map[string]any{"rayVersion": "2.52.0",
+		"headGroupSpec":    map[string]any{"rayStartParams": map[string]any{}, "template": template(c.Name, OneContainer(c.Resource, "", ""))},
+		"workerGroupSpecs": []any{workers}})
+}
+
+// AwaitRunning waits until its head and its workers run.
+func (c RayCluster) AwaitRunning(t *testing.T, cp *realcluster.ControlPlane) []corev1.Pod {
+	t.Helper()
+	return AwaitRunning(t, cp, c.Namespace, c.Name, int(c.Workers)+1)
+}
+
+// RayClusterStatus is what KubeRay says of a RayCluster.
+type RayClusterStatus struct {
+	State               string
+	ReadyWorkerReplicas int32
+}
+
+// Status is its status now.
+func (c RayCluster) Status(t *testing.T, cp *realcluster.ControlPlane) RayClusterStatus {
+	t.Helper()
+	var found struct{ Status RayClusterStatus }
+	read(t, cp, rayClusters, "rayclusters", c.Namespace, c.Name, &found)
+	return found.Status
+}
+
+func whatIsTrue(conditions []metav1.Condition) map[string]string {
+	found := map[string]string{}
+	for _, condition := range conditions {
+		if condition.Status == metav1.ConditionTrue {
+			found[condition.Type] = condition.Message
+		}
+	}
+	return found
+}
+
+// read gives an object of a kind whose Go types belong to another module.
+func read(t *testing.T, cp *realcluster.ControlPlane, path, resource, namespace, name string, into any) {
+	t.Helper()
+	text, err := cp.Client.Discovery().RESTClient().Get().AbsPath(path, "namespaces", namespace, resource, name).DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // post makes an object of a kind whose Go types belong to another module.
