@@ -226,12 +226,13 @@ def every_step() -> list[Step]:
     program = "dev device-health-controller"
     programs = (program, "dev audit-check")
     others = sorted(set(story_packages()) - {*STORIES_OF_TEST, *STORIES_OF_NODES})
-    also = {"upgrade": ("release 0.1.0",), "owners": ("owner controllers",)}
+    also = {"upgrade": ("release 0.1.0",), "owners": ("owner controllers",), "queue": ("kueue",)}
     steps = [
         Step("format", format_),
         Step("control plane", only("tests/cluster/run", "prepare"), cores=2),
         Step("release 0.1.0", only("tests/cluster/run", "prepare", "earlier"), after=("control plane",), cores=2),
         Step("owner controllers", only("tests/cluster/run", "prepare", "owners"), after=("control plane",), cores=2),
+        Step("kueue", only("tests/cluster/run", "prepare", "kueue"), after=("control plane",), cores=2),
         Step("node programs", only("tests/cluster/run", "prepare", "node"), after=("control plane",), cores=2),
         configure("dev"),
         build("dev", "device-health-controller"),

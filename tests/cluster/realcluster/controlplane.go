@@ -33,7 +33,8 @@ type Options struct {
 	RuntimeConfig      string          // of the API server: which versions and kinds it serves
 	WithoutControllers bool            // etcd and API server only: no Pods get scheduled, no ReplicaSet makes any
 	ControllerProxy    bool            // the controller manager speaks through ControlPlane.ControllerProxy
-	Owners             bool            // with the controllers of JobSet and LeaderWorkerSet; see owners.go
+	Owners             bool            // with the controllers of JobSet, LeaderWorkerSet, training-operator and KubeRay; see owners.go
+	Kueue              bool            // with Kueue; see kueue.go
 	Node               bool            // a real node will join: its programs are built too, and the API server restricts it
 	NoController       bool            // our own program never runs against it: its audit log holds nothing to judge
 	Earlier            bool            // release 0.1.0 of our program runs against it as well, and keeps its state where it did
@@ -132,6 +133,11 @@ func startOnce(binaries Binaries, options Options) (*ControlPlane, error) {
 	if options.Owners {
 		if err := cp.startOwners(); err != nil {
 			return nil, cp.explain(err)
+		}
+	}
+	if options.Kueue {
+		if err := cp.startKueue(); err != nil {
+			return nil, cp.explain(fmt.Errorf("Kueue: %w", err))
 		}
 	}
 	started = true

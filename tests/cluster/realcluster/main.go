@@ -39,6 +39,9 @@ func run(m *testing.M, ready func([]*ControlPlane) error, options []Options) (co
 	if slices.ContainsFunc(options, func(o Options) bool { return o.Owners }) {
 		ensure = EnsureOwnerBinaries
 	}
+	if slices.ContainsFunc(options, func(o Options) bool { return o.Kueue }) {
+		ensure = EnsureKueueBinaries
+	}
 	binaries, err := ensure(say)
 	if err != nil {
 		say("FAILED: %v", err)

@@ -68,17 +68,27 @@ func (cp *ControlPlane) startOwners() error {
 	return errors.Join(problems...)
 }
 
-// startKinds has the API server serve the kinds of some files, or folders of files.
+// startKinds makes what is in some files, or folders of files, and waits until the kinds among it are served.
 func (cp *ControlPlane) startKinds(files ...string) error {
-	var named []string
+	create := []string{"create", "-o", "name"}
 	for _, file := range files {
-		named = append(named, "-f", file)
+		create = append(create, "-f", file)
 	}
-	if _, err := cp.Kubectl("", append([]string{"create"}, named...)...); err != nil {
+	made, err := cp.Kubectl("", create...)
+	if err != nil {
 		return err
 	}
-	_, err := cp.Kubectl("", append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, named...)...)
-	return err
+	wait := []string{"wait", "--for=condition=Established", "--timeout=60s"}
+	for _, name := range strings.Fields(made) {
+		if strings.HasPrefix(name, "customresourcedefinition") {
+			wait = append(wait, name)
+		}
+	}
+	// Again and again: at a kind of which nothing is said yet kubectl does not wait, but ends with an error.
+	return cp.await("kube-apiserver", 60*time.Second, "the kinds", func(context.Context) error {
+		_, err := cp.Kubectl("", wait...)
+		return err
+	})
 }
 
 // startManager starts a program of controllers as an administrator. It needs no more: its kinds are served, and it lists what was there before it.

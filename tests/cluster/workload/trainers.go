@@ -190,7 +190,7 @@ func whatIsTrue(conditions []metav1.Condition) map[string]string {
 	return found
 }
 
-// read gives an object of a kind whose Go types belong to another module.
+// read gives an object of a kind whose Go types belong to another module, or all of a namespace.
 func read(t *testing.T, cp *realcluster.ControlPlane, path, resource, namespace, name string, into any) {
 	t.Helper()
 	text, err := cp.Client.Discovery().RESTClient().Get().AbsPath(path, "namespaces", namespace, resource, name).DoRaw(t.Context())

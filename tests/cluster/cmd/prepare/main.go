@@ -1,5 +1,5 @@
 // Command prepare builds the programs of the control plane into the cache, with -node those of a node too, with -owners the controllers of
-// JobSet and LeaderWorkerSet too, with -earlier only release 0.1.0 of ours, or with -sweep removes what killed runs left.
+// JobSet, LeaderWorkerSet, training-operator and KubeRay too, with -kueue Kueue too, with -earlier only release 0.1.0 of ours, or with -sweep removes what killed runs left.
 package main
 
 import (
@@ -12,7 +12,8 @@ import (
 
 func main() {
 	node := flag.Bool("node", false, "also the programs of a node")
-	owners := flag.Bool("owners", false, "also the controllers of JobSet and LeaderWorkerSet")
+	owners := flag.Bool("owners", false, "also the controllers of JobSet, LeaderWorkerSet, training-operator and KubeRay")
+	kueue := flag.Bool("kueue", false, "also Kueue")
 	earlier := flag.Bool("earlier", false, "only the controller's release 0.1.0, from its archive")
 	sweep := flag.Bool("sweep", false, "only remove what killed runs left")
 	flag.Parse()
@@ -32,6 +33,9 @@ func main() {
 		}
 		if *owners {
 			ensure = realcluster.EnsureOwnerBinaries
+		}
+		if *kueue {
+			ensure = realcluster.EnsureKueueBinaries
 		}
 		_, err = ensure(say)
 	}

@@ -1,5 +1,5 @@
-// Command training-operator runs the operator's own controllers of TFJobs and PyTorchJobs. Its own main would do, but for the certificate of its
-// webhooks, which it waits for in a fixed folder of /tmp, where another run's is; what the webhooks refuse, no story has.
+// Command training-operator runs the operator's controllers of TFJobs and PyTorchJobs. The operator's own main would do, if it did not wait for the
+// certificate of its webhooks in a fixed folder of /tmp, where another run's may be. The webhooks validate and change nothing.
 package main
 
 import (
@@ -7,6 +7,7 @@ import (
 	"os"
 
 	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
+	"github.com/kubeflow/training-operator/pkg/config"
 	"github.com/kubeflow/training-operator/pkg/controller.v1/common"
 	"github.com/kubeflow/training-operator/pkg/controller.v1/pytorch"
 	"github.com/kubeflow/training-operator/pkg/controller.v1/tensorflow"
@@ -35,11 +36,15 @@ func run() error {
 	utilruntime.Must(kubeflow.AddToScheme(scheme))
 	utilruntime.Must(volcano.AddToScheme(scheme))
 	utilruntime.Must(schedulerplugins.AddToScheme(scheme))
-	config, err := ctrl.GetConfig()
+	// As the operator's own flags have them.
+	config.Config.PyTorchInitContainerImage = config.PyTorchInitContainerImageDefault
+	config.Config.PyTorchInitContainerTemplateFile = config.PyTorchInitContainerTemplateFileDefault
+	config.Config.PyTorchInitContainerMaxTries = config.PyTorchInitContainerMaxTriesDefault
+	access, err := ctrl.GetConfig()
 	if err != nil {
 		return err
 	}
-	manager, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	manager, err := ctrl.NewManager(access, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
 	if err != nil {
 		return err
 	}
