@@ -126,7 +126,7 @@ func (n *Node) end(ctx context.Context, pod *corev1.Pod) error {
 	if n.ending[uid].IsZero() {
 		n.ending[uid] = time.Now().Add(n.spec.Termination)
 	}
-	if time.Now().Before(n.ending[uid]) {
+	if n.spec.StepByStep && n.step < end || !n.spec.StepByStep && time.Now().Before(n.ending[uid]) {
 		return nil
 	}
 	if !finished(pod) {
@@ -142,10 +142,7 @@ func (n *Node) end(ctx context.Context, pod *corev1.Pod) error {
 			return err
 		}
 	}
-	if n.ended[uid].IsZero() {
-		n.ended[uid] = time.Now()
-	}
-	if time.Since(n.ended[uid]) < n.spec.Linger {
+	if n.spec.StepByStep && n.step < goAway {
 		return nil
 	}
 	delete(n.assigned, uid)

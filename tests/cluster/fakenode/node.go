@@ -36,8 +36,8 @@ type Spec struct {
 	ExitZero bool
 	// ExitCode is the code with which the containers of a Pod end that is told to. Zero: its status does not say.
 	ExitCode int32
-	// Linger is how long the object of a Pod that has ended stays, as on a kubelet that has volumes to unmount. Zero: it goes at once.
-	Linger time.Duration
+	// StepByStep: a Pod that is told to end runs on until LetPodsEnd, and its object stays until LetPodsGo, whatever Termination says.
+	StepByStep bool
 	// OneResourceID: the drivers give every device the same first CDI name, and the kubelet tells only the first device of an entry.
 	OneResourceID bool
 }
@@ -55,13 +55,22 @@ type Node struct {
 	assigned map[string]map[device]bool // by Pod UID
 	shown    map[string]string          // by Pod UID: the status last written
 	ending   map[string]time.Time
-	ended    map[string]time.Time
+	step     step
 	slices   map[string]int64 // pool generation by driver
 	extra    map[types.UID]map[string]any
 	claims   map[string][]resourcev1.DeviceRequestAllocationResult
 	boots    int
 	errors   func(format string, args ...any)
 }
+
+// step is how far the Pods of a node that goes StepByStep may end.
+type step int
+
+const (
+	runOn step = iota
+	end
+	goAway
+)
 
 type device struct{ source, id string } // source: resource name or driver
 type report struct{ health, message string }
@@ -71,7 +80,7 @@ func Start(t *testing.T, cp *realcluster.ControlPlane, spec Spec) *Node {
 	t.Helper()
 	n := &Node{
 		Name: realcluster.Unique("node"), spec: spec, client: cp.Client, health: map[device]report{}, cards: map[device]string{}, assigned: map[string]map[device]bool{},
-		shown: map[string]string{}, ending: map[string]time.Time{}, ended: map[string]time.Time{}, slices: map[string]int64{}, extra: map[types.UID]map[string]any{}, claims: map[string][]resourcev1.DeviceRequestAllocationResult{},
+		shown: map[string]string{}, ending: map[string]time.Time{}, slices: map[string]int64{}, extra: map[types.UID]map[string]any{}, claims: map[string][]resourcev1.DeviceRequestAllocationResult{},
 	}
 	said := ""
 	n.errors = func(format string, args ...any) {
@@ -259,6 +268,18 @@ func (n *Node) SetPodStatus(pod types.UID, field string, value any) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	n.extra[pod] = map[string]any{field: value}
+}
+
+// LetPodsEnd lets the containers end of all Pods that are told to, now and later.
+func (n *Node) LetPodsEnd() { n.let(end) }
+
+// LetPodsGo lets the objects of ended Pods go, as a kubelet does that has unmounted their volumes.
+func (n *Node) LetPodsGo() { n.let(goAway) }
+
+func (n *Node) let(next step) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.step = next
 }
 
 // Forget lets the node write everything again: what it has written may be gone.

@@ -50,11 +50,16 @@ func newPlace(t *testing.T) place {
 
 func newPlaceFor(t *testing.T, devices int) place {
 	t.Helper()
-	return newPlaceWhere(t, devices, 0)
+	return startPlace(t, devices, fakenode.Spec{Termination: time.Second})
 }
 
-// newPlaceWhere is one where the program of an evicted pod ends with a code, and the pod's object stays long enough for its owner to read it.
-func newPlaceWhere(t *testing.T, devices int, exits int32) place {
+// newPlaceStepByStep is one where the program of an evicted pod ends with a code, when the story says so.
+func newPlaceStepByStep(t *testing.T, devices int, exits int32) place {
+	t.Helper()
+	return startPlace(t, devices, fakenode.Spec{StepByStep: true, ExitCode: exits})
+}
+
+func startPlace(t *testing.T, devices int, spec fakenode.Spec) place {
 	t.Helper()
 	t.Parallel()
 	p := place{namespace: cluster.Namespace(t), gpu: realcluster.Unique("example.com/gpu")}
@@ -62,10 +67,7 @@ func newPlaceWhere(t *testing.T, devices int, exits int32) place {
 	for i := range devices {
 		ids = append(ids, fmt.Sprint("gpu-", i))
 	}
-	spec := fakenode.Spec{Plugin: map[string][]string{p.gpu: ids}, Termination: time.Second, ExitCode: exits}
-	if exits != 0 {
-		spec.Linger = 2 * time.Second
-	}
+	spec.Plugin = map[string][]string{p.gpu: ids}
 	p.node = fakenode.Start(t, cluster, spec)
 	return p
 }

@@ -14,13 +14,30 @@ import (
 	"device-health.io/controller/tests/cluster/workload"
 )
 
+// When a job fails whose pod is evicted.
+const (
+	never  = ""
+	ending = "while the pod is ending"
+	ended  = "when the pod has ended"
+)
+
 // training is a PyTorchJob or a TFJob of which one pod is evicted. Several of them share a node and a controller: none of them knows of the others.
 type training struct {
 	workload.TrainingJob
 	sick  string // the role of that pod
-	fails bool   // the job does
+	fails string // when the job does
 
 	pods []corev1.Pod
+}
+
+func pyTorchJob(restartPolicy, sick, fails string) training {
+	return training{sick: sick, fails: fails, TrainingJob: workload.TrainingJob{Kind: "PyTorchJob", RestartPolicy: restartPolicy,
+		Replicas: map[string]int32{"Master": 1, "Worker": 1}}}
+}
+
+func tfJob(restartPolicy string, dynamic bool, sick, fails string) training {
+	return training{sick: sick, fails: fails, TrainingJob: workload.TrainingJob{Kind: "TFJob", RestartPolicy: restartPolicy, Dynamic: dynamic,
+		Replicas: map[string]int32{"PS": 1, "Worker": 1}}}
 }
 
 func (j training) evicted(t *testing.T) corev1.Pod {
@@ -28,8 +45,8 @@ func (j training) evicted(t *testing.T) corev1.Pod {
 	return member(t, j.pods, named(fmt.Sprintf("%s-%s-0", j.Name, strings.ToLower(j.sick))))
 }
 
-// lose evicts a pod of each job, and says what becomes of the job: a job that goes on has the pod again under its name, and one that fails is without it.
-func (p place) lose(t *testing.T, jobs []training) {
+// lose evicts a pod of each job, and says what becomes of the job: one that goes on has the pod again under its name, and one that fails is without it.
+func (p place) lose(t *testing.T, jobs ...training) {
 	t.Helper()
 	for i, job := range jobs {
 		jobs[i].Namespace, jobs[i].Resource = p.namespace, p.gpu
@@ -47,70 +64,60 @@ func (p place) lose(t *testing.T, jobs []training) {
 		p.breakUnder(t, job.evicted(t))
 	}
 	for _, job := range jobs {
-		t.Run(job.Name, func(t *testing.T) {
-			sick := job.evicted(t)
-			story.AwaitGone(t, cluster, sick)
-			story.ExpectEvictedOnce(t, controller, sick)
-			if job.fails {
-				job.expectFailed(t, sick)
-				return
-			}
+		job.await(t, "its pod counts as failed as soon as it is to end", func(now workload.TrainingJobStatus) bool { return now.Failed[job.sick] == 1 })
+		if _, failed := job.Status(t, cluster).True["Failed"]; failed != (job.fails == ending) {
+			t.Errorf("%s has failed %s: %t", job.Name, ending, failed)
+		}
+	}
+	p.node.LetPodsEnd()
+	for _, job := range jobs {
+		if job.fails == ended {
+			job.await(t, "it fails "+ended, func(now workload.TrainingJobStatus) bool { return now.True["Failed"] != "" })
+		}
+	}
+	p.node.LetPodsGo()
+	for _, job := range jobs {
+		sick := job.evicted(t)
+		story.AwaitGone(t, cluster, sick)
+		story.ExpectEvictedOnce(t, controller, sick)
+		if job.fails == never {
 			awaitMembers(t, job.pods, len(job.pods)-1)
-			member(t, workload.Pods(t, cluster, p.namespace, job.Name), named(sick.Name))
-			if now := job.Conditions(t, cluster); now["Failed"] != "" {
-				t.Errorf("the job is %v", now)
-			}
-		})
+		}
+		anew := slices.ContainsFunc(workload.Pods(t, cluster, p.namespace, job.Name), named(sick.Name))
+		if now := job.Status(t, cluster); anew != (job.fails == never) || anew == (now.True["Failed"] != "") {
+			t.Errorf("%s: its pod was made anew: %t, and it is %v", job.Name, anew, now.True)
+		}
 	}
 	if evicted := controller.EvictedIn(t, p.namespace); evicted != len(jobs) {
 		t.Errorf("%d pods were evicted, not %d", evicted, len(jobs))
 	}
 }
 
-func (j training) expectFailed(t *testing.T, sick corev1.Pod) {
+func (j training) await(t *testing.T, what string, is func(workload.TrainingJobStatus) bool) {
 	t.Helper()
-	realcluster.Eventually(t, time.Minute, "the job is Failed", func() error {
-		now := j.Conditions(t, cluster)
-		if now["Failed"] == "" {
+	realcluster.Eventually(t, time.Minute, j.Name+": "+what, func() error {
+		if now := j.Status(t, cluster); !is(now) {
 			return fmt.Errorf("it is %v", now)
 		}
 		return nil
 	})
-	if slices.ContainsFunc(workload.Pods(t, cluster, j.Namespace, j.Name), named(sick.Name)) {
-		t.Errorf("%s was made anew", sick.Name)
-	}
 }
 
-func TestAnEvictedPodOfAPyTorchJobIsMadeAnewUnlessItsRestartPolicySaysOtherwise(t *testing.T) {
-	for code, restartPolicies := range map[int32]map[string]bool{
-		143: {"OnFailure": false, "Always": false, "ExitCode": false, "Never": true},
-		1:   {"OnFailure": false, "ExitCode": true},
-	} {
-		t.Run(fmt.Sprint("ending with ", code), func(t *testing.T) {
-			p := newPlaceWhere(t, 32, code)
-			var jobs []training
-			for restarts, fails := range restartPolicies {
-				for _, role := range []string{"Master", "Worker"} {
-					jobs = append(jobs, training{sick: role, fails: fails, TrainingJob: workload.TrainingJob{Kind: "PyTorchJob", RestartPolicy: restarts,
-						Replicas: map[string]int32{"Master": 1, "Worker": 2}, RunPolicy: map[string]any{"backoffLimit": 0}}})
-				}
-			}
-			p.lose(t, jobs)
-		})
-	}
+func TestAnEvictedPodOfAPyTorchJobIsMadeAnewUnlessItsRestartPolicyIsNever(t *testing.T) {
+	newPlaceStepByStep(t, 16, 143).lose(t, pyTorchJob("OnFailure", "Worker", never), pyTorchJob("OnFailure", "Master", never), pyTorchJob("Always", "Worker", never),
+		pyTorchJob("ExitCode", "Worker", never), pyTorchJob("Never", "Worker", ending))
 }
 
-// A running pod that is being deleted is a failed one to the operator, whatever the restartPolicy, and only the workers of a dynamic TFJob may fail.
-func TestAnEvictedPodEndsATFJobUnlessItIsAWorkerAndWorkersAreDynamic(t *testing.T) {
-	p := newPlaceWhere(t, 40, 143)
-	var jobs []training
-	for _, dynamic := range []bool{false, true} {
-		for _, restarts := range []string{"OnFailure", "Always", "ExitCode", "Never"} {
-			jobs = append(jobs, training{sick: "Worker", fails: !dynamic, TrainingJob: workload.TrainingJob{Kind: "TFJob", RestartPolicy: restarts, Dynamic: dynamic,
-				Replicas: map[string]int32{"PS": 1, "Worker": 2}}})
-		}
-	}
-	jobs = append(jobs, training{sick: "PS", fails: true, TrainingJob: workload.TrainingJob{Kind: "TFJob", RestartPolicy: "OnFailure", Dynamic: true,
-		Replicas: map[string]int32{"PS": 1, "Worker": 2}}})
-	p.lose(t, jobs)
+func TestAPyTorchJobThatRestartsByExitCodeFailsWithAnEvictedPodThatEndsWithAnother(t *testing.T) {
+	newPlaceStepByStep(t, 8, 1).lose(t, pyTorchJob("ExitCode", "Worker", ended), pyTorchJob("OnFailure", "Worker", never))
+}
+
+func TestAnEvictedPodEndsATFJobWhateverItsRestartPolicy(t *testing.T) {
+	newPlaceStepByStep(t, 16, 143).lose(t, tfJob("OnFailure", false, "Worker", ending), tfJob("Always", false, "Worker", ending), tfJob("ExitCode", false, "Worker", ending),
+		tfJob("Never", false, "Worker", ending))
+}
+
+func TestAnEvictedWorkerOfATFJobIsMadeAnewWhereWorkersAreDynamic(t *testing.T) {
+	newPlaceStepByStep(t, 24, 143).lose(t, tfJob("OnFailure", true, "Worker", never), tfJob("Always", true, "Worker", never), tfJob("ExitCode", true, "Worker", never),
+		tfJob("Never", true, "Worker", never), tfJob("OnFailure", true, "PS", ending))
 }

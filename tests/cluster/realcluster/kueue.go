@@ -55,14 +55,7 @@ func (cp *ControlPlane) startKueue() error {
 	if err != nil {
 		return err
 	}
-	manifests, err := cp.kueueManifests(folder, ports[0])
-	if err != nil {
-		return err
-	}
-	if _, err := cp.Kubectl(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", kueueNamespace), "create", "-f", "-"); err != nil {
-		return err
-	}
-	if err := cp.startKinds(manifests); err != nil {
+	if err := cp.installKueue(folder, ports[0]); err != nil {
 		return err
 	}
 	certificates := filepath.Join(folder, "certificates")
@@ -114,45 +107,54 @@ func (cp *ControlPlane) mountKueueCertificate(folder string) error {
 	})
 }
 
-// kueueManifests writes what Kueue's own manifests say of its kinds, webhooks and certificate, with a Service that leads to a port of 127.0.0.1: there is
+// installKueue makes what Kueue's own manifests say of its kinds, webhooks and certificate, with a Service that leads to a port of 127.0.0.1: there is
 // no network of Pods.
-func (cp *ControlPlane) kueueManifests(folder string, port int) (file string, err error) {
+func (cp *ControlPlane) installKueue(folder string, port int) error {
 	components, err := filepath.Rel(folder, cp.Binaries[kueueManifests]) // kustomize takes no absolute path
 	if err != nil {
-		return "", err
+		return err
 	}
 	kustomization := fmt.Sprintf("namespace: %s\nnamePrefix: kueue-\nresources: [%[2]s/crd, %[2]s/internalcert, %[2]s/webhook]\n", kueueNamespace, components)
 	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
-		return "", err
+		return err
 	}
 	text, err := cp.Kubectl("", "kustomize", folder)
 	if err != nil {
-		return "", err
+		return err
 	}
-	list := map[string]any{"apiVersion": "v1", "kind": "List"}
-	var items []any
+	var kinds []string
+	others := []any{map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": kueueNamespace}}}
 	for documents := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096); ; {
 		var document map[string]any
 		if err := documents.Decode(&document); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return "", err
-		}
-		if document["kind"] == "Service" {
-			document["spec"] = map[string]any{"type": "ExternalName", "externalName": "127.0.0.1"}
+			return err
 		}
 		if err := setServicePorts(document, port); err != nil {
-			return "", err
+			return err
 		}
-		items = append(items, document)
+		switch document["kind"] {
+		case "CustomResourceDefinition":
+			name, err := cp.makeKind(document)
+			if err != nil {
+				return err
+			}
+			kinds = append(kinds, name)
+			continue
+		case "Service":
+			document["spec"] = map[string]any{"type": "ExternalName", "externalName": "127.0.0.1"}
+		}
+		others = append(others, document)
 	}
-	list["items"] = items
-	all, err := json.Marshal(list)
+	list, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": others})
 	if err != nil {
-		return "", err
+		return err
 	}
-	file = filepath.Join(folder, "manifests.json")
-	return file, os.WriteFile(file, all, 0o600)
+	if _, err := cp.Kubectl(string(list), "create", "-f", "-"); err != nil {
+		return err
+	}
+	return cp.awaitKinds(kinds)
 }
 
 // setServicePorts sets the port of every webhook's Service, and of a kind's conversion.

@@ -68,29 +68,6 @@ func (cp *ControlPlane) startOwners() error {
 	return errors.Join(problems...)
 }
 
-// startKinds makes what is in some files, or folders of files, and waits until the kinds among it are served.
-func (cp *ControlPlane) startKinds(files ...string) error {
-	create := []string{"create", "-o", "name"}
-	for _, file := range files {
-		create = append(create, "-f", file)
-	}
-	made, err := cp.Kubectl("", create...)
-	if err != nil {
-		return err
-	}
-	wait := []string{"wait", "--for=condition=Established", "--timeout=60s"}
-	for _, name := range strings.Fields(made) {
-		if strings.HasPrefix(name, "customresourcedefinition") {
-			wait = append(wait, name)
-		}
-	}
-	// Again and again: at a kind of which nothing is said yet kubectl does not wait, but ends with an error.
-	return cp.await("kube-apiserver", 60*time.Second, "the kinds", func(context.Context) error {
-		_, err := cp.Kubectl("", wait...)
-		return err
-	})
-}
-
 // startManager starts a program of controllers as an administrator. It needs no more: its kinds are served, and it lists what was there before it.
 func (cp *ControlPlane) startManager(program string, arguments ...string) error {
 	client, err := cp.CA.Client(program+"-controller", "system:masters")
@@ -108,7 +85,7 @@ func (cp *ControlPlane) startManager(program string, arguments ...string) error 
 // waits until the webhooks answer.
 func (cp *ControlPlane) startGroups() error {
 	for _, o := range ownerControllers {
-		if err := cp.startKinds(cp.Binaries[o.program+"-crds"]); err != nil {
+		if err := cp.startKinds(filepath.Join(cp.Binaries[o.program+"-crds"], "*.yaml")); err != nil {
 			return fmt.Errorf("the kinds of %s: %w", o.program, err)
 		}
 		ports, err := freePorts(1)

@@ -94,7 +94,6 @@ type TrainingJob struct {
 	RestartPolicy   string           // of all roles
 	Resource        string           // a device-plugin resource, one per Pod
 	Dynamic         bool             // enableDynamicWorker, of a TFJob
-	RunPolicy       map[string]any
 }
 
 const trainingJobs = "/apis/kubeflow.org/v1"
@@ -115,9 +114,6 @@ func (j TrainingJob) CreateOnly(t *testing.T, cp *realcluster.ControlPlane) {
 	if j.Dynamic {
 		spec["enableDynamicWorker"] = true
 	}
-	if j.RunPolicy != nil {
-		spec["runPolicy"] = j.RunPolicy
-	}
 	post(t, cp, trainingJobs, j.Kind, j.plural(), j.Namespace, j.Name, spec)
 }
 
@@ -131,14 +127,32 @@ func (j TrainingJob) AwaitRunning(t *testing.T, cp *realcluster.ControlPlane) []
 	return AwaitRunning(t, cp, j.Namespace, j.Name, count)
 }
 
-// Conditions are the types of its conditions that are true now, with their messages.
-func (j TrainingJob) Conditions(t *testing.T, cp *realcluster.ControlPlane) map[string]string {
+// TrainingJobStatus is what the operator says of a job.
+type TrainingJobStatus struct {
+	True   map[string]string // the types of its conditions that are true, with their messages
+	Failed map[string]int    // Pods by role
+}
+
+// Status is its status now.
+func (j TrainingJob) Status(t *testing.T, cp *realcluster.ControlPlane) TrainingJobStatus {
 	t.Helper()
 	var found struct {
-		Status struct{ Conditions []metav1.Condition }
+		Status struct {
+			Conditions      []metav1.Condition
+			ReplicaStatuses map[string]struct{ Failed int }
+		}
 	}
 	read(t, cp, trainingJobs, j.plural(), j.Namespace, j.Name, &found)
-	return whatIsTrue(found.Status.Conditions)
+	now := TrainingJobStatus{map[string]string{}, map[string]int{}}
+	for _, condition := range found.Status.Conditions {
+		if condition.Status == metav1.ConditionTrue {
+			now.True[condition.Type] = condition.Message
+		}
+	}
+	for role, pods := range found.Status.ReplicaStatuses {
+		now.Failed[role] = pods.Failed
+	}
+	return now
 }
 
 // RayCluster describes one of a head and a single group of workers, each with one container; the control plane needs Options.Owners.
@@ -178,16 +192,6 @@ func (c RayCluster) Status(t *testing.T, cp *realcluster.ControlPlane) RayCluste
 	var found struct{ Status RayClusterStatus }
 	read(t, cp, rayClusters, "rayclusters", c.Namespace, c.Name, &found)
 	return found.Status
-}
-
-func whatIsTrue(conditions []metav1.Condition) map[string]string {
-	found := map[string]string{}
-	for _, condition := range conditions {
-		if condition.Status == metav1.ConditionTrue {
-			found[condition.Type] = condition.Message
-		}
-	}
-	return found
 }
 
 // read gives an object of a kind whose Go types belong to another module, or all of a namespace.

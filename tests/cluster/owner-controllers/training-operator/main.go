@@ -44,6 +44,8 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	// As the control plane's own controllers: its default of 20 requests a second is half a minute for the jobs of one story.
+	access.QPS, access.Burst = 300, 500
 	manager, err := ctrl.NewManager(access, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
 	if err != nil {
 		return err
