@@ -104,7 +104,7 @@ func (j training) await(t *testing.T, what string, is func(workload.TrainingJobS
 }
 
 func TestAnEvictedPodOfAPyTorchJobIsMadeAnewUnlessItsRestartPolicyIsNever(t *testing.T) {
-	newPlaceStepByStep(t, 16, 143).lose(t, pyTorchJob("OnFailure", "Worker", never), pyTorchJob("OnFailure", "Master", never), pyTorchJob("Always", "Worker", never),
+	newPlaceStepByStep(t, 24, 143).lose(t, pyTorchJob("OnFailure", "Worker", never), pyTorchJob("OnFailure", "Master", never), pyTorchJob("Always", "Worker", never),
 		pyTorchJob("ExitCode", "Worker", never), pyTorchJob("Never", "Worker", ending))
 }
 
