@@ -45,7 +45,8 @@ func (j training) evicted(t *testing.T) corev1.Pod {
 	return member(t, j.pods, named(fmt.Sprintf("%s-%s-0", j.Name, strings.ToLower(j.sick))))
 }
 
-// lose evicts a pod of each job, and says what becomes of the job: one that goes on has the pod again under its name, and one that fails is without it.
+// lose evicts a pod of each job, and says what becomes of the job: one that goes on has the pod again under its name; one that fails is without it,
+// and its other pod runs on.
 func (p place) lose(t *testing.T, jobs ...training) {
 	t.Helper()
 	for i, job := range jobs {
@@ -83,7 +84,11 @@ func (p place) lose(t *testing.T, jobs ...training) {
 		if job.fails == never {
 			awaitMembers(t, job.pods, len(job.pods)-1)
 		}
-		anew := slices.ContainsFunc(workload.Pods(t, cluster, p.namespace, job.Name), named(sick.Name))
+		alive := workload.Pods(t, cluster, p.namespace, job.Name)
+		anew := slices.ContainsFunc(alive, named(sick.Name))
+		if job.fails != never && len(alive) != len(job.pods)-1 {
+			t.Errorf("of %s %d pods are left", job.Name, len(alive))
+		}
 		if now := job.Status(t, cluster); anew != (job.fails == never) || anew == (now.True["Failed"] != "") {
 			t.Errorf("%s: its pod was made anew: %t, and it is %v", job.Name, anew, now.True)
 		}
