@@ -20,8 +20,11 @@ func (cp *ControlPlane) startKinds(patterns ...string) error {
 	var names []string
 	for _, pattern := range patterns {
 		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			return fmt.Errorf("no kinds in %s: %w", pattern, err)
+		if err != nil {
+			return err
+		}
+		if len(files) == 0 {
+			return fmt.Errorf("there is no %s", pattern)
 		}
 		for _, file := range files {
 			text, err := os.ReadFile(file)
@@ -48,8 +51,8 @@ func (cp *ControlPlane) startKinds(patterns ...string) error {
 	return cp.awaitKinds(names)
 }
 
-// makeKind makes one, without the schemas of its Pod templates: they are nearly all of it, an API server works half a minute at those of
-// all these kinds, and each Pod is validated by itself.
+// makeKind makes one, without the schemas of its Pod templates: they are nearly all of it, an API server works twenty seconds at those of
+// the owners' kinds, and each Pod is validated by itself.
 func (cp *ControlPlane) makeKind(kind map[string]any) (name string, err error) {
 	dropPodTemplates(kind)
 	text, err := json.Marshal(kind)
