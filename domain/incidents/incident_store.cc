@@ -133,9 +133,9 @@ void IncidentStore::excuse(const std::vector<DeviceOnset>& onsets, const Suspect
   for (const auto& onset : onsets) by_card[onset.card].insert(onset.named_at);
   struct Excused {
     DeviceRecord& record;
-    const std::set<WallTime>& blamed;
-    std::vector<WallTime> incidents;
-    double highest = 0;  // of its card's penalty, with what is excused
+    bool is_blamed = false;           // its incident that goes on is one of them
+    std::vector<WallTime> incidents;  // none: of its card others are excused
+    double highest = 0;               // of its card's penalty, with what is excused
   };
   const auto rules_for = [&](const DeviceRecord& record) {
     const auto* known = rules_of(record, policy);
@@ -146,39 +146,53 @@ void IncidentStore::excuse(const std::vector<DeviceOnset>& onsets, const Suspect
     return highest_card_penalty(record.past, others, rules_for(record), now.wall);
   };
   std::vector<Excused> taken_back;
+  std::set<DeviceKey> excused;
+  std::set<DeviceKey> beside;
+  const auto take = [&](DeviceRecord& record, bool is_blamed, std::vector<WallTime> incidents) {
+    taken_back.push_back({.record = record,
+                          .is_blamed = is_blamed,
+                          .incidents = std::move(incidents),
+                          .highest = record.past.is_lemon ? highest_of(record) : 0});
+    touched_.insert(record.key);
+    ++revision_;
+  };
   for (auto& [key, record] : records_) {
     const auto found = by_card.find(world.card_of(key));
     if (found == by_card.end()) continue;
     const auto& blamed = found->second;
-    std::vector<WallTime> excused;
+    std::vector<WallTime> incidents;
     for (const auto& past : record.past.incidents) {
-      if (blamed.contains(past.at)) excused.push_back(past.at);
+      if (blamed.contains(past.at)) incidents.push_back(past.at);
     }
-    if (excused.empty() || record.is_acknowledged()) continue;
+    if (incidents.empty() || record.is_acknowledged()) continue;
     const auto* facts = record.incident.facts();
     const auto* state = world.tracker().find(key);
     const bool is_held = state != nullptr && !state->holders.empty();
     if (facts != nullptr && is_held && !is_with_suspects(suspects, key, world)) continue;
-    taken_back.push_back({.record = record,
-                          .blamed = blamed,
-                          .incidents = std::move(excused),
-                          .highest = record.past.is_lemon ? highest_of(record) : 0});
-    touched_.insert(key);
-    ++revision_;
+    take(record, facts != nullptr && blamed.contains(named_at(*facts)), std::move(incidents));
+    excused.insert(key);
+    for (const auto* other : others_of_card(*this, record, world, policy)) {
+      if (find(other->key) == other) beside.insert(other->key);
+    }
+  }
+  // What was counted of one device may have quarantined another of its card, which did not break with the suspects.
+  for (const auto& key : beside) {
+    auto& record = records_.at(key);
+    if (!excused.contains(key) && record.past.is_lemon && !record.is_acknowledged()) take(record, false, {});
   }
   std::set<const DeviceRecord*> lemons;
-  for (auto& [record, blamed, incidents, highest] : taken_back) {
+  for (auto& [record, is_blamed, incidents, highest] : taken_back) {
     if (record.past.is_lemon) lemons.insert(&record);
     for (const auto at : incidents) take_back_incident(record.past, rules_for(record), at, now.wall);
   }
-  for (auto& [record, blamed, incidents, highest] : taken_back) {
+  for (auto& [record, is_blamed, incidents, highest] : taken_back) {
     // What broke by itself above the limit stays. Where the limit was raised since nobody knows which that was: then
     // whatever broke by itself does.
     const auto limit = rules_for(record).quarantine_above;
     record.past.is_lemon = lemons.contains(&record) && highest_of(record) > (highest > limit ? limit : 0);
     const auto* facts = record.incident.facts();
     if (facts == nullptr || (record.is_quarantined() && record.past.is_lemon)) continue;
-    if (!blamed.contains(named_at(*facts))) {
+    if (!is_blamed) {
       // What had led to its quarantine is forgotten, and the incident goes on.
       record.incident.take(IncidentEvent::PastDeleted);
       continue;

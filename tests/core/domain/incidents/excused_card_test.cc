@@ -161,4 +161,90 @@ TEST_CASE("What was taken back once is not taken back again") {
   CHECK(record.past.penalty == doctest::Approx(penalty).epsilon(0.001));
 }
 
+namespace {
+
+DeviceKey partition(int number) { return DeviceKey::dra("gpu.example.com", "node-a", "mig-" + std::to_string(number)); }
+
+/// A partition of one card that broke at these hours after noon.
+DeviceRecord partition_broken(int number, const std::vector<int>& hours_after) {
+  DeviceRecord record;
+  record.key = partition(number);
+  record.card.attribute = "gpu.example.com/parentUUID";
+  record.card.value = "GPU-1/mig-" + std::to_string(number);
+  record.past.policy = "p";
+  for (const int after : hours_after) record.past.incidents.push_back({.at = kNoon + hours(after), .reason = {}});
+  record.past.count = std::ssize(hours_after);
+  record.past.penalty = static_cast<double>(record.past.count);
+  record.past.penalty_at = kNoon + hours(hours_after.back());
+  return record;
+}
+
+DeviceRecord quarantined_partition(int number, const std::vector<int>& hours_after) {
+  auto record = partition_broken(number, hours_after);
+  record.past.is_lemon = true;
+  IncidentFacts facts;
+  facts.since = facts.opened_at = kNoon + hours(hours_after.back());
+  record.incident = Incident::going_on(std::move(facts), true, Acknowledged::No);
+  return record;
+}
+
+/// After what broke mig-0 at these hours after noon was put down to what ran on it.
+IncidentStore excused_beside(DeviceRecord beside, const std::vector<int>& hours_after, double limit) {
+  std::vector<DeviceRecord> records;
+  records.push_back(partition_broken(0, {0, 1}));
+  records.push_back(std::move(beside));
+  IncidentStore store;
+  store.load(std::move(records), {});
+  Policy policy;
+  policy.policies.resize(1);
+  policy.policies.front().name = "p";
+  policy.policies.front().recover.half_life = hours(720);
+  policy.policies.front().recover.quarantine_above = limit;
+  std::vector<DeviceOnset> onsets;
+  for (const int after : hours_after) {
+    DeviceOnset onset;
+    onset.card = partition(0);
+    onset.at = onset.named_at = kNoon + hours(after);
+    onsets.push_back(std::move(onset));
+  }
+  store.excuse(onsets, Suspects(), World(), policy, kNow);
+  return store;
+}
+
+}  // namespace
+
+TEST_CASE("A partition that was quarantined for what a guilty workload did to another of its card leaves quarantine") {
+  auto store = excused_beside(quarantined_partition(1, {2}), {0, 1}, 2);
+  const auto& beside = *store.find(partition(1));
+  // It has broken by itself once: its incident goes on.
+  CHECK(beside.incident.phase() == IncidentPhase::Open);
+  CHECK_FALSE(beside.past.is_lemon);
+  CHECK(beside.past.penalty == doctest::Approx(1));
+  CHECK(store.take_touched().contains(partition(1)));
+}
+
+TEST_CASE("A partition that nobody has put back since leaves quarantine likewise, and breaks anew as an ordinary one") {
+  auto past = partition_broken(1, {2});
+  past.past.is_lemon = true;
+  const auto store = excused_beside(std::move(past), {0, 1}, 2);
+  CHECK_FALSE(store.find(partition(1))->past.is_lemon);
+}
+
+TEST_CASE("A partition that is above the limit without what a guilty workload did to its card stays quarantined") {
+  // By itself, or with what is left of the card: 1 + 2 of 3 and 1 + 1 of 3.
+  const auto by_itself = excused_beside(quarantined_partition(1, {-3, -2, 2}), {0, 1}, 2);
+  CHECK(by_itself.find(partition(1))->is_quarantined());
+  CHECK(by_itself.find(partition(1))->past.is_lemon);
+  const auto with_its_card = excused_beside(quarantined_partition(1, {2}), {0}, 1.5);
+  CHECK(with_its_card.find(partition(1))->is_quarantined());
+  CHECK(with_its_card.find(partition(1))->past.is_lemon);
+}
+
+TEST_CASE("A partition that an operator vouches for, or that is of another card, is left as it is") {
+  auto other = quarantined_partition(1, {2});
+  other.card.value = "GPU-2/mig-1";
+  const auto store = excused_beside(std::move(other), {0, 1}, 2);
+  CHECK(store.find(partition(1))->is_quarantined());
+}
+
 }  // namespace dhc::excused_card_test
