@@ -134,10 +134,45 @@ bool is_called_healthy(const AffectedPod& affected, const DeviceRecords& records
   return affected.forgotten && record != nullptr && record->is_open();
 }
 
-/// When a policy first meant the device: now, unless its incident is remembered from before.
-Moment onset_of(const AffectedPod& affected, const BrakeSighting& seen) {
-  const auto* facts = standing_of(find_record(seen.records, affected.key));
-  return facts == nullptr ? moment_of(seen.now) : moment_of(facts->opened_at, seen.now);
+/// When this process has seen it go bad; none: it was so at the first sight of it.
+std::optional<Moment> seen_to_break(const DeviceKey& key, const World& world, const Now& now) {
+  const auto* state = world.tracker().find(key);
+  if (state != nullptr && state->unhealthy_since)
+    return state->seen_healthy ? std::optional(*state->unhealthy_since) : std::nullopt;
+  const auto word = standing_taint(world, key, now);
+  return word && !word->from_the_start ? std::optional(word->since) : std::nullopt;
+}
+
+/// What this process has engaged, and on which devices.
+using BrakeGrounds = std::map<BrakeScope, std::map<DeviceKey, std::string>>;
+
+/// Under a brake that a process before us has engaged a device is no later news than that: no incident opens, by which
+/// it would be remembered. Of what nobody holds the onset itself is written.
+std::optional<Moment> onset_by_brakes(const DeviceKey& key, const BadDevice& bad,
+                                      const std::map<BrakeScope, EngagedBrake>& engaged, const BrakeGrounds& own) {
+  std::optional<Moment> onset;
+  if (engaged.empty() || bad.unheld_since) return onset;
+  for (const auto& scope : scopes_of(key, bad)) {
+    const auto found = engaged.find(scope);
+    if (found == engaged.end() || own.contains(scope)) continue;
+    const auto& since = found->second.since;
+    if (!onset || since.mono < onset->mono) onset = since;
+  }
+  return onset;
+}
+
+/// When a policy first meant the device, by its incident or the brakes that were read; none: they say nothing of it.
+std::optional<Moment> remembered_onset(const DeviceKey& key, std::optional<Moment> by_brakes,
+                                       const DeviceRecords& records, const World& world, const Now& now) {
+  auto onset = by_brakes;
+  if (const auto* facts = standing_of(find_record(records, key))) {
+    const auto opened = moment_of(facts->opened_at, now);
+    if (!onset || opened.mono < onset->mono) onset = opened;
+  }
+  if (!onset) return std::nullopt;
+  // Whoever has seen it well knows better since when it is bad.
+  const auto broke = seen_to_break(key, world, now);
+  return broke && broke->mono > onset->mono ? broke : onset;
 }
 
 std::int64_t held_by_pods_on(const World& world, const BrakeScope& scope) {
@@ -300,15 +335,9 @@ void Brake::load(BrakeMemory memory, const Now& now) {
 void Brake::recall_onsets(const DeviceRecords& records, const World& world, const Now& now) {
   std::set<DeviceKey> moved;
   for (auto& [key, bad] : bad_) {
-    const auto* facts = standing_of(find_record(records, key));
-    if (facts == nullptr) continue;
-    auto onset = moment_of(facts->opened_at, now);
-    // Whoever has seen it well knows better since when it is bad.
-    const auto* state = world.tracker().find(key);
-    if (state != nullptr && state->seen_healthy && state->unhealthy_since && state->unhealthy_since->mono > onset.mono)
-      onset = *state->unhealthy_since;
-    if (onset.mono >= bad.onset.mono) continue;
-    bad.onset = onset;
+    const auto onset = remembered_onset(key, onset_by_brakes(key, bad, engaged_, grounds_), records, world, now);
+    if (!onset || onset->mono >= bad.onset.mono) continue;
+    bad.onset = *onset;
     moved.insert(key);
   }
   if (moved.empty()) return;
@@ -343,10 +372,7 @@ void Brake::note_signal(const AffectedPod& affected, const BrakeSighting& seen) 
   const auto& key = affected.key;
   const auto [found, is_new] = bad_.try_emplace(key);
   auto& bad = found->second;
-  if (is_new) {
-    bad.onset = onset_of(affected, seen);
-    bad.card = seen.world.inventory().card_of(key);
-  }
+  if (is_new) bad.card = seen.world.inventory().card_of(key);
   if (!bad.speaks) {
     const auto& limits = seen.policy.limits;
     auto words = limits.brake_by_message.at_least > 0 ? words_after(bad, affected) : std::string();
@@ -361,6 +387,9 @@ void Brake::note_signal(const AffectedPod& affected, const BrakeSighting& seen) 
   bad.node = affected.pod().node_name;
   bad.out = false;
   bad.unheld_since.reset();
+  if (!is_new) return;
+  const auto by_brakes = onset_by_brakes(key, bad, engaged_, grounds_);
+  bad.onset = remembered_onset(key, by_brakes, seen.records, seen.world, seen.now).value_or(moment_of(seen.now));
 }
 
 /// Devices that no report calls bad any more: well again, or without anybody who could say so.

@@ -157,8 +157,9 @@ class Brake {
 
   /// Takes in what a process before us has written. What this process has engaged itself stays engaged.
   void load(BrakeMemory memory, const Now& now);
-  /// The incidents that were read tell of bad devices since when they are bad: those that this process has not seen
-  /// well before are old news, and a brake that it has engaged on them alone is released with the next sighting.
+  /// The incidents and brakes that were read tell of bad devices since when they are bad: those that this process has
+  /// not seen well before are old news, and a brake that it has engaged on them alone is released with the next
+  /// sighting.
   void recall_onsets(const DeviceRecords& records, const World& world, const Now& now);
   /// How many cards of this scope count that have no names.
   [[nodiscard]] std::int64_t unnamed(const BrakeScope& scope, std::optional<WallTime> released = {}) const;

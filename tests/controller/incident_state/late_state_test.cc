@@ -555,6 +555,47 @@ TEST_CASE("A brake of the state and one that engaged before it was read both hol
   CHECK(stage.verdict("node-b", Reason::BrakeEngaged) != nullptr);
 }
 
+TEST_CASE("The brake of the cluster that two nodes' old faults have engaged is released when their brakes are read") {
+  for (const bool is_well_between : {false, true}) {
+    CAPTURE(is_well_between);
+    auto stage = eight_held();
+    stage.node("node-b", 8);
+    for (int i = 0; i < 8; ++i) {
+      stage.pod({.name = fmt::format("b-{}", i),
+                 .node = "node-b",
+                 .owner = fmt::format("ReplicaSet/b-{}", i),
+                 .device = fmt::format("gpu-{}", i)});
+    }
+    stage.limits().brake_percent = 30;
+    stage.send_policy();
+    const auto say = [&](Health health) {
+      for (const std::string name : {"p", "b"}) {
+        for (int i = 0; i < 3; ++i) stage.report(fmt::format("{}-{}", name, i), health, "Xid 79");
+      }
+      for (const std::string name : {"node-a", "node-b"}) stage.node(name, 8, health == Health::Healthy ? 8 : 5);
+    };
+    break_devices(stage, 0, 3);
+    stage.node("node-a", 8, 5);
+    stage.run_for(hours(1), minutes(1));
+    for (int i = 0; i < 3; ++i) stage.report(fmt::format("b-{}", i), Health::Unhealthy, "Xid 79");
+    stage.node("node-b", 8, 5);
+    stage.run_for(minutes(10), Seconds(10));
+    const auto is_cluster_braked = [&] { return stage.verdict("example.com/gpu", Reason::BrakeEngaged) != nullptr; };
+    REQUIRE(is_braked(stage));
+    REQUIRE_FALSE(is_cluster_braked());
+    if (is_well_between) say(Health::Healthy);
+    restart_blind(stage);
+    if (is_well_between) say(Health::Unhealthy);
+    stage.run_for(minutes(1), Seconds(5));
+    REQUIRE(is_cluster_braked());
+    show_state(stage);
+    stage.run_for(minutes(2), Seconds(5));
+    CHECK(is_braked(stage));
+    CHECK(stage.verdict("node-b", Reason::BrakeEngaged) != nullptr);
+    CHECK(is_cluster_braked() == is_well_between);
+  }
+}
+
 // ---- the webhook
 
 namespace {

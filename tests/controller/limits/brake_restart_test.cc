@@ -1,5 +1,7 @@
 // What an engaged brake knows after a restart of the devices that nobody holds.
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -182,6 +184,76 @@ TEST_CASE("With room for all no device is left without its name, whatever brakes
   fleet.restart(kBrakeStateLimit);
   CHECK(fleet.counted() == 400);
   CHECK(fleet.brake.bad().size() == 400);
+}
+
+namespace {
+
+/// Two nodes of eight devices and one of two, each held by a pod. Three of the first and an hour later three of the
+/// second have broken, for which the node's own brake holds them: together they would be too many for the cluster.
+struct TwoBraked : Stage {
+  TwoBraked() {
+    limits() = {.evictions_per_minute = 6000, .max_in_flight = 100, .per_node = 100, .per_owner = 100};
+    limits().brake_percent = 30;
+    limits().brake_trial_after = hours(720);
+    policy().evict->no_replacement_wait = Seconds(0);  // every device is held
+    whole_policy().own_namespace = "dhc";
+    send_policy();
+    for (const auto& [name, devices] : {std::pair("a", 8), std::pair("b", 8), std::pair("c", 2)}) {
+      node(std::string("node-") + name, devices);
+      for (int i = 0; i < devices; ++i) {
+        pod({.name = fmt::format("{}-{}", name, i),
+             .node = std::string("node-") + name,
+             .owner = fmt::format("ReplicaSet/{}-{}", name, i),
+             .device = fmt::format("gpu-{}", i)});
+      }
+    }
+    settle();
+    break_three("a");
+    CHECK(run_for(hours(1), Seconds(30)).empty());
+    break_three("b");
+    CHECK(run_for(minutes(10), Seconds(10)).empty());
+    REQUIRE(is_braked("node-a"));
+    REQUIRE(is_braked("node-b"));
+    REQUIRE_FALSE(is_braked("example.com/gpu"));
+  }
+
+  void report_three(const std::string& name, Health health, const std::string& message) {
+    for (int i = 0; i < 3; ++i) report(fmt::format("{}-{}", name, i), health, message);
+    node("node-" + name, 8, health == Health::Healthy ? 8 : 5);
+  }
+  void break_three(const std::string& name) { report_three(name, Health::Unhealthy, "Xid 79"); }
+
+  [[nodiscard]] bool is_braked(const std::string& subject) const {
+    return verdict(subject, Reason::BrakeEngaged) != nullptr;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("The brakes of two nodes do not become the cluster's because a process begins anew") {
+  TwoBraked stage;
+  for (int i = 0; i < 2; ++i) {
+    stage.restart();
+    CHECK(stage.run_for(minutes(10), Seconds(10)).empty());
+    CHECK(stage.is_braked("node-a"));
+    CHECK(stage.is_braked("node-b"));
+    CHECK_FALSE(stage.is_braked("example.com/gpu"));
+  }
+  stage.report("c-0", Health::Unhealthy, "Xid 79");
+  CHECK(stage.run_for(minutes(10), Seconds(10)) == std::vector<std::string>{"c-0"});
+}
+
+TEST_CASE("What a process has seen well and then break under a brake that it has read is news to the cluster's") {
+  TwoBraked stage;
+  stage.restart();
+  stage.run_for(minutes(1));
+  for (const std::string name : {"a", "b"}) stage.report_three(name, Health::Healthy, {});
+  stage.run_for(Seconds(10));
+  REQUIRE(stage.is_braked("node-a"));
+  REQUIRE(stage.is_braked("node-b"));
+  for (const std::string name : {"a", "b"}) stage.break_three(name);
+  CHECK(stage.run_for(minutes(3), Seconds(5)).empty());
+  CHECK(stage.is_braked("example.com/gpu"));
 }
 
 }  // namespace dhc::test
