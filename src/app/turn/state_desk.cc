@@ -111,7 +111,7 @@ bool StateDesk::see(std::optional<k8s::ConfigMap> map, IncidentStore& incidents,
   if (!map && seen_ && is_loaded_) {
     went_back ? file_.saved.reset() : incidents.forget_past();
     // 0.1.0's past is forgotten with it.
-    if (!went_back) is_import_unwritten_ = false;
+    if (!went_back) unwritten_import_.reset();
   }
   const bool news = map && (!seen_ || map->data != seen_->data);
   seen_ = std::move(map);
@@ -175,7 +175,7 @@ void StateDesk::load(IncidentStore& incidents, const Now& now) {
   file_.damage.reset();
   file_.newer_version.reset();
   // What a term before this one, or a standby, has taken over and nobody has written is to be taken over again.
-  if (std::exchange(is_import_unwritten_, false)) file_.imported.clear();
+  if (std::exchange(unwritten_import_, std::nullopt)) file_.imported.clear();
   if (!seen_ && !has_unread_earlier()) {
     // What was learned while it could not be read has never been written.
     if (incidents.revision() != 0) file_.saved.reset();
@@ -201,13 +201,17 @@ void StateDesk::load(IncidentStore& incidents, const Now& now) {
   const auto imported = take_imported(content.sections);
   if (seen_) file_.imported = imported.value_or(std::string());
   const bool imports = has_unread_earlier();
-  is_import_unwritten_ = imports;
   if (imports) {
     // Of a state that cannot be read nobody knows what it had taken over: that may be old by now.
     const bool is_unsure = content.damage && !imported;
     is_unsure ? (void)(file_.imported = version_id(*earlier_)) : add_earlier(content);
   }
   incidents.load(std::move(content.records), std::move(content.departed), std::move(content.caps));
+  if (imports) {
+    // A write that is on its way has none of it.
+    incidents.note_change();
+    unwritten_import_ = incidents.revision();
+  }
   take_sections(std::move(content.sections), now);
   file_.damage = std::move(content.damage);
   // What was damaged is written anew although nothing has changed since; what was taken over was never written, nor was
@@ -290,12 +294,14 @@ bool StateDesk::shows(const incident_state::WriteState& written) const {
 void StateDesk::note_saved(const incident_state::WriteState& written, const Now& now) {
   if (!is_current(written)) return;
   has_saved_ = true;
-  is_import_unwritten_ = false;
-  if (!is_overwritten_) file_.saved = written.revision;
   file_.accepted = written.revision;
   file_.size = written.text.size();
   file_.left_out = written.left_out;
   file_.since = now.wall;
+  // What was composed before 0.1.0's state was taken over says nothing of that.
+  if (unwritten_import_ && written.revision < *unwritten_import_) return;
+  unwritten_import_.reset();
+  if (!is_overwritten_) file_.saved = written.revision;
   file_.damage.reset();
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -104,7 +105,8 @@ class StateDesk {
   std::optional<k8s::ConfigMap> seen_;     // as it was last seen
   bool knows_earlier_ = false;             // whether 0.1.0's exists is known
   std::optional<k8s::ConfigMap> earlier_;  // as it was last seen
-  bool is_import_unwritten_ = false;       // what of it was taken over is in no state of ours yet
+  // From which revision of the store on a state of ours has what was taken over of it; none: one has.
+  std::optional<std::uint64_t> unwritten_import_;
   bool is_loaded_ = false;
   std::optional<MonoTime> awaited_since_;
   std::optional<incident_state::WriteState> sent_;  // what we have written last, or tried to

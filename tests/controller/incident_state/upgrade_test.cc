@@ -1,6 +1,9 @@
 // From 0.1.0 to this version, back, and here again: what each has written down, and what becomes of it.
+#include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -259,6 +262,72 @@ TEST_CASE("Nothing is decided before 0.1.0's ConfigMap has been looked for, and 
     for (const auto& verdict : controller.verdicts()) is_unread = is_unread || verdict.reason == Reason::StateNotRead;
     CHECK_FALSE(controller.verdicts().empty());
     CHECK(is_unread != has_state);
+  }
+}
+
+TEST_CASE(
+    "What was sent before 0.1.0's state was taken over, and is accepted after it, is no word that it is written") {
+  for (const std::string device : {"gpu-0", "gpu-3"}) {
+    for (const bool is_shown_first : {false, true}) {
+      CAPTURE(device);
+      CAPTURE(is_shown_first);
+      auto stage = upgraded_stage();
+      stage.run_for(Seconds(70));
+      REQUIRE(stage.rule() != nullptr);
+      drop_pod(stage, "train-1", "train-gpu");
+      stage.run_for(Seconds(10));
+      // 0.1.0 has led, and has seen an incident begin and end.
+      stage.advance(hours(1));
+      const auto now = format_rfc3339(stage.now().wall);
+      const auto ended =
+          fmt::format(R"("closedAt":"{}","closedBecause":"a pod that holds it has reported Healthy")", now);
+      auto text = earlier_text(stage, minutes(30), ended);
+      text.replace(text.find("gpu-0"), device.size(), device);
+      stage.controller() = Controller();
+      for (auto& list : stage.lists()) stage.deliver(std::move(list));
+      stage.send_policy();
+      stage.run_for(Seconds(31));
+      stage.claim("other-gpu", {"gpu-1"}, "other-1");
+      stage.pod({.name = "other-1",
+                 .owner = "Job/other",
+                 .health = k8s::Health::Unhealthy,
+                 .message = "Xid 79",
+                 .claim = "other-gpu"});
+      std::optional<Action> sent;
+      for (int second = 0; second < 120 && !sent; ++second) {
+        for (const auto& action : stage.turn()) {
+          if (std::holds_alternative<incident_state::WriteState>(action)) {
+            sent = action;
+          } else {
+            stage.answer(action);
+            stage.show(action);
+          }
+        }
+        stage.advance(Seconds(1));
+      }
+      REQUIRE(sent);
+      const auto settle_turn = [&] {
+        for (const auto& action : stage.turn()) {
+          if (std::holds_alternative<taint::DeleteRule>(action)) CHECK(stage.state_text().contains("imported"));
+          stage.answer(action);
+          stage.show(action);
+        }
+      };
+      stage.deliver(EarlierState{earlier_map(text)});
+      settle_turn();
+      stage.show(*sent);
+      if (is_shown_first) settle_turn();
+      stage.answer(*sent);
+      for (int second = 0; second < 30; ++second) {
+        settle_turn();
+        stage.advance(Seconds(1));
+      }
+      CHECK(stage.state_text().contains(R"("imported":"uid-earlier/)"));
+      const auto content = parse_state(stage.state_text());
+      const auto found = std::ranges::find(content.records, device, [](const auto& one) { return one.key.device; });
+      REQUIRE(found != content.records.end());
+      CHECK(found->incident.phase() == IncidentPhase::Ended);
+    }
   }
 }
 
