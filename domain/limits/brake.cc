@@ -305,9 +305,10 @@ void Brake::observe(const BrakeSighting& seen) {
 }
 
 void Brake::load(BrakeMemory memory, const Now& now) {
+  grounds_.merge(std::exchange(grounds_set_aside_, {}));
   std::erase_if(engaged_, [&](const auto& entry) { return !grounds_.contains(entry.first); });
   for (auto& [scope, engaged] : memory.engaged) {
-    grounds_.erase(scope);
+    if (auto own = grounds_.extract(scope)) grounds_set_aside_.insert(std::move(own));
     doubted_.erase(scope);
     engaged_.insert_or_assign(scope, std::move(engaged));
   }
@@ -680,6 +681,7 @@ void Brake::judge(const BrakeScope& scope, const Tally& tally, const BrakeSighti
 void Brake::release(std::map<BrakeScope, EngagedBrake>::iterator engaged) {
   unnamed_.erase(engaged->first);
   grounds_.erase(engaged->first);
+  grounds_set_aside_.erase(engaged->first);
   engaged_.erase(engaged);
   ++revision_;
 }

@@ -216,6 +216,8 @@ class Brake {
   std::map<BrakeScope, UnnamedDevices> unnamed_;  // of engaged_
   // Of those of engaged_ that this process has engaged: on which devices, and their cards.
   std::map<BrakeScope, std::map<DeviceKey, std::string>> grounds_;
+  // The same of those that a state which was read has engaged too: a later one may not.
+  std::map<BrakeScope, std::map<DeviceKey, std::string>> grounds_set_aside_;
   std::set<BrakeScope> doubted_;  // of grounds_, those that have lost some since
   std::uint64_t revision_ = 0;
 };

@@ -212,6 +212,8 @@ void StateDesk::load(IncidentStore& incidents, const Now& now) {
     incidents.note_change();
     unwritten_import_ = incidents.revision();
   }
+  // A brake that cannot be read may hold yet.
+  if (!content.damage) brakes_.emplace();
   take_sections(std::move(content.sections), now);
   file_.damage = std::move(content.damage);
   // What was damaged is written anew although nothing has changed since; what was taken over was never written, nor was

@@ -555,6 +555,46 @@ TEST_CASE("A brake of the state and one that engaged before it was read both hol
   CHECK(stage.verdict("node-b", Reason::BrakeEngaged) != nullptr);
 }
 
+TEST_CASE("A brake that the leader before us has released in its last words is none of ours") {
+  auto leader = eight_held();
+  break_devices(leader, 0, 3);
+  leader.node("node-a", 8, 5);
+  leader.run_for(minutes(2), Seconds(5));
+  REQUIRE(leader.state_text().contains("brakes"));
+  for (const bool is_damaged : {false, true}) {
+    CAPTURE(is_damaged);
+    auto stage = eight_held();
+    stage.put(state_map(leader.state_text()));
+    stage.restart();
+    stage.turn();  // what it would write gets no answer
+    REQUIRE(is_braked(stage));
+    stage.put(state_map(is_damaged ? "{" : std::string(kEmptyState)));
+    stage.turn();
+    CHECK(is_braked(stage) == is_damaged);
+  }
+}
+
+TEST_CASE("A brake of our own stays that a state had as well, and the leader's last words have no more") {
+  auto leader = eight_held();
+  break_devices(leader, 0, 3);
+  leader.node("node-a", 8, 5);
+  leader.run_for(minutes(2), Seconds(5));
+  auto stage = eight_held();
+  stage.put(state_map(leader.state_text()));
+  restart_blind(stage);
+  break_devices(stage, 3, 3);
+  stage.node("node-a", 8, 5);
+  stage.run_for(minutes(10), Seconds(10));  // longer than brake.within
+  REQUIRE(is_braked(stage));
+  show_state(stage);
+  stage.turn();
+  REQUIRE(is_braked(stage));
+  stage.advance(Seconds(1));
+  stage.put(state_map(std::string(kEmptyState)));
+  stage.turn();
+  CHECK(is_braked(stage));
+}
+
 TEST_CASE("The brake of the cluster that two nodes' old faults have engaged is released when their brakes are read") {
   for (const bool is_well_between : {false, true}) {
     CAPTURE(is_well_between);
