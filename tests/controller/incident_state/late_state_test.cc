@@ -768,6 +768,7 @@ TEST_CASE("What opened before the state was read speaks against no workload wher
   stage.put(state_map(text_of({record_in(stage.state_text())})));
   restart_blind(stage);
   stage.run_for(Seconds(40));
+  REQUIRE_FALSE(stage.controller().stats().incidents.empty());
   show_state(stage);
   stage.run_for(minutes(1), Seconds(5));
   CHECK(record_in(stage.state_text()).is_open());
