@@ -10,7 +10,7 @@ list(FILTER dhc_simulator_sources INCLUDE REGEX "^simulator/")
 # What no turn waits for - commands, configuration, a person's page, the rarer reconcilers - is a third of the core's text: releases compile
 # it for size. The rest at -Os would be a fifth slower in `bench reaction` and a third in `bench taints`.
 set(dhc_core_once_sources ${dhc_core_sources})
-list(FILTER dhc_core_once_sources INCLUDE REGEX "^(domain/policy/|domain/(findings/suspects|incidents/suspect_)|k8s-client/auth/|reconcilers/(hand_over|job_retry|owners|status|uninstall)/|src/cli/|src/app/(access|live/|pages|policy_map|server_version|verdict_json|webhook/)).*\\.cc$|^base/yaml_tree\\.cc$")
+list(FILTER dhc_core_once_sources INCLUDE REGEX "^(domain/policy/|domain/(findings/suspects|incidents/suspect_)|k8s-client/auth/|reconcilers/(hand_over|job_retry|owners|status|uninstall)/|src/cli/|src/app/(access|bind_address|earlier_state|foresight|health_report|live/|pages|policy_map|record/(audit_reader|fault_reader|file_order|other_past)|server_version|verdict_json|webhook/)).*\\.cc$|^base/yaml_tree\\.cc$")
 list(REMOVE_ITEM dhc_core_sources ${dhc_core_once_sources})
 add_library(dhc_core_once OBJECT ${dhc_core_once_sources})
 target_include_directories(dhc_core_once PRIVATE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")
