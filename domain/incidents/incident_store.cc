@@ -268,25 +268,30 @@ void IncidentStore::await_earlier_removals(MonoTime until) {
   }
 }
 
-void IncidentStore::drop_leaving(std::map<std::string, WallTime>& removed_rules) const {
+namespace {
+
+/// Takes the rules of records that fit out of those that have gone.
+template <class Fits>
+void drop_rules_of(const DeviceRecords& records, std::map<std::string, WallTime>& removed_rules, const Fits& fits) {
   if (removed_rules.empty()) return;
-  for (const auto& [key, record] : records_) {
+  for (const auto& [key, record] : records) {
     if (key.source != DeviceKey::Source::Dra) break;  // they come first
-    if (!record.ours.rule.is_leaving()) continue;
+    if (!fits(record)) continue;
     removed_rules.erase(rule_name(key));
     removed_rules.erase(old_rule_name(key));
   }
 }
 
+}  // namespace
+
+void IncidentStore::drop_leaving(std::map<std::string, WallTime>& removed_rules) const {
+  drop_rules_of(records_, removed_rules, [](const DeviceRecord& record) { return record.ours.rule.is_leaving(); });
+}
+
 void IncidentStore::drop_judged(std::map<std::string, WallTime>& removed_rules) const {
-  if (removed_rules.empty()) return;
-  for (const auto& [key, record] : records_) {
-    if (key.source != DeviceKey::Source::Dra) break;  // they come first
-    // A rule that stood in the incident and stands no more was judged in the turn that saw it go.
-    if (record.ours.rule.stands() || !record.incident.was_tainted()) continue;
-    removed_rules.erase(rule_name(key));
-    removed_rules.erase(old_rule_name(key));
-  }
+  // A rule that stood in the incident and stands no more was judged in the turn that saw it go.
+  drop_rules_of(records_, removed_rules,
+                [](const DeviceRecord& record) { return !record.ours.rule.stands() && record.incident.was_tainted(); });
 }
 
 void IncidentStore::forget_past() {

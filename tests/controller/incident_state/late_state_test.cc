@@ -649,6 +649,14 @@ Stage telling() {
   return stage;
 }
 
+/// A second in which no write of the state gets an answer.
+void turn_unwritten(Stage& stage) {
+  for (const auto& action : stage.turn()) {
+    if (!std::holds_alternative<incident_state::WriteState>(action)) stage.answer(action);
+  }
+  stage.advance(Seconds(1));
+}
+
 /// `type incident`, in order.
 std::vector<std::string> told_by(Stage& stage) {
   std::vector<std::string> all;
@@ -705,21 +713,15 @@ TEST_CASE("An end that waits to be written down when the leader's last words com
   auto stage = telling();
   stage.put(state_map(leader.state_text()));
   stage.restart();
-  const auto turn = [&] {
-    for (const auto& action : stage.turn()) {
-      if (!std::holds_alternative<incident_state::WriteState>(action)) stage.answer(action);
-    }
-    stage.advance(Seconds(1));
-  };
-  turn();
+  turn_unwritten(stage);
   const auto opened = told_by(stage);
   REQUIRE(opened.size() == 1);
   stage.report("train-1", Health::Healthy);
-  for (int second = 0; second < 1200 && !stage.controller().stats().incidents.empty(); ++second) turn();
+  for (int second = 0; second < 1200 && !stage.controller().stats().incidents.empty(); ++second) turn_unwritten(stage);
   REQUIRE(stage.controller().stats().incidents.empty());
   REQUIRE(told_by(stage).empty());
   stage.put(state_map(std::string(kEmptyState)));
-  for (int second = 0; second < 60; ++second) turn();
+  for (int second = 0; second < 60; ++second) turn_unwritten(stage);
   CHECK(told_by(stage) ==
         std::vector{"incident.closed " + opened.front().substr(std::string("incident.opened ").size())});
 }
@@ -733,24 +735,19 @@ TEST_CASE("Of a device that breaks again before anything could be written down, 
   stage.send_policy();
   stage.put(state_map(leader.state_text()));
   stage.restart();
-  const auto turn = [&] {
-    for (const auto& action : stage.turn()) {
-      if (!std::holds_alternative<incident_state::WriteState>(action)) stage.answer(action);
-    }
-    stage.advance(Seconds(1));
-  };
-  turn();
+  turn_unwritten(stage);
   const auto opened = told_by(stage);
   REQUIRE(opened.size() == 1);
   for (const auto health : {Health::Healthy, Health::Unhealthy, Health::Healthy}) {
     stage.report("train-1", health, "Xid 79");
     const bool ends = health == Health::Healthy;
-    for (int second = 0; second < 8 && stage.controller().stats().incidents.empty() != ends; ++second) turn();
+    for (int second = 0; second < 8 && stage.controller().stats().incidents.empty() != ends; ++second)
+      turn_unwritten(stage);
     REQUIRE(stage.controller().stats().incidents.empty() == ends);
   }
   REQUIRE(told_by(stage).empty());
   stage.put(state_map(std::string(kEmptyState)));
-  for (int second = 0; second < 60; ++second) turn();
+  for (int second = 0; second < 60; ++second) turn_unwritten(stage);
   const auto told = told_by(stage);
   CHECK(std::ranges::count(told, "incident.closed " + opened.front().substr(std::string("incident.opened ").size())) ==
         1);
